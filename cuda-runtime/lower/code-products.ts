@@ -11,6 +11,7 @@ import {
   sliced,
   type View,
 } from "../ir/view.ts";
+import { fillsRows, windowOfRows } from "../kernels/code-rows/code-rows.ts";
 import {
   type CodeEpilogue,
   type CodeWindow,
@@ -19,6 +20,7 @@ import {
   multipliesCodes,
   withResidual,
 } from "../kernels/gemm-int8/code-product.ts";
+import { type CodeNumbers, isCodeType } from "../kernels/gemm-int8/tail.ts";
 
 interface CodeOperands {
   /** One element; undefined: 0. */
@@ -88,6 +90,14 @@ export interface CodeConvolution extends CodeOperands {
   readonly groups: number;
   /** [N, K, …], made where the convolution is launched: channels innermost. */
   readonly output: () => View;
+  /** x's zero point where it is known while planning, and what floats of x are quantized by first. */
+  readonly known?: { readonly zero: number; readonly quantizer?: CodeNumbers | undefined } | undefined;
+}
+
+/** Whether windows along rows of x are laid out side by side, which quantizes floats on the way. */
+export function takesRows(x: readonly number[], w: readonly number[], dilations: readonly number[]): boolean {
+  const [channels = 1, taps = 1, dilation = 1] = [x[1], w.at(-1), dilations.at(-1)];
+  return x.length > 2 && fillsRows({ channels, taps, dilation });
 }
 
 /** Channels that a kernel copies at once. */
@@ -98,27 +108,32 @@ export function emitCodeConvolution(emitter: Emitter, conv: CodeConvolution): bo
   const { x, w, groups, zeroB } = conv;
   const [rank, channels = 1, filters = 1] = [x.shape.length, x.shape[1], w.shape[0]];
   const isWhole = channels % channelUnit === 0;
+  const type = conv.known?.quantizer?.type ?? x.type;
   const isTaken =
     groups === 1 &&
     (rank === 3 || rank === 4) &&
-    multipliesCodes(x.type, w.type, emitter.target) &&
-    !isCodeStorage(x.type);
+    multipliesCodes(type, w.type, emitter.target) &&
+    !isCodeStorage(type);
   const zerosFit = zeroB === undefined || (isWhole && isOneOr(zeroB, filters));
   if (!isTaken || !zerosFit || (conv.zeroA !== undefined && elementCount(conv.zeroA.shape) !== 1))
     return false;
-  const window = {
-    x: channelsInnermost(emitter, withHeight(x), isWhole),
-    w: withHeight(w),
+  const to = withHeight(conv.output());
+  const given = {
+    ...{ x: withHeight(x), w: withHeight(w), to },
     strides: pairOf(conv.strides, 1),
     dilations: pairOf(conv.dilations, 1),
     pads: pairOf(conv.pads, 0),
   };
+  const { known } = conv;
+  const isRows = known !== undefined && isCodeType(type) && takesRows(x.shape, w.shape, conv.dilations);
+  const window: CodeWindow = isRows
+    ? windowOfRows(emitter, given, type, known.zero, known.quantizer)
+    : { ...given, x: channelsInnermost(emitter, given.x, isWhole) };
   const { zeroA, addend } = conv;
-  const to = withHeight(conv.output());
   const order = channelsLastOrder(4);
   const epilogue = withResidual(conv.epilogue, (view) => emitter.packed(withHeight(view), { order }));
   if (isPointwise(window, to)) return emitPointwise(emitter, { ...conv, epilogue }, window, to);
-  emitCodeConv(emitter, { ...window, to }, { zeroA, zeroB, addend, epilogue });
+  emitCodeConv(emitter, window, { zeroA, zeroB, addend, epilogue });
   return true;
 }
 

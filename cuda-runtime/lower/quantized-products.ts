@@ -3,8 +3,8 @@ import type { Value } from "../../src/ir/model.ts";
 import type { Emitter } from "../ir/emitter.ts";
 import { divide, load } from "../ir/expr-build.ts";
 import { channelsLastOrder, elementCount, permuted, type View } from "../ir/view.ts";
-import { asColumns, emitCodeConvolution, emitCodeMatMul, emitScales } from "./code-products.ts";
 import type { CodeNumbers, CodeTail } from "../kernels/gemm-int8/tail.ts";
+import { asColumns, emitCodeConvolution, emitCodeMatMul, emitScales } from "./code-products.ts";
 import type { Attributes } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
 
@@ -14,11 +14,17 @@ export interface Quantizer {
   readonly zero: Value | undefined;
 }
 
+/** The zero point where it is known, and the floats that the codes are made of for this product alone. */
+export interface KnownCodes {
+  readonly zero: number;
+  readonly from: { readonly value: Value; readonly quantizer: CodeNumbers } | undefined;
+}
+
 export interface Quantized {
   readonly kind: "convolution" | "product";
   /** Of a convolution: its window. */
   readonly attributes: Pick<Attributes, "ints" | "string">;
-  readonly x: Quantizer & { readonly codes: Value };
+  readonly x: Quantizer & { readonly codes: Value; readonly known: KnownCodes | undefined };
   readonly w: Quantizer & { readonly codes: Value };
   /** w is [n, k]. */
   readonly isTurned: boolean;
@@ -63,7 +69,7 @@ export function lowerQuantized(context: QuantizedContext, quantized: Quantized):
       },
     },
   };
-  const [a, b] = [context.view(x.codes), context.view(w.codes)];
+  const [a, b] = [context.view(x.known?.from?.value ?? x.codes), context.view(w.codes)];
   const isDone =
     kind === "product"
       ? emitCodeMatMul(context, { a, b: isTurned ? permuted(b, [1, 0]) : b, to: context.output(), ...shared })
@@ -73,7 +79,7 @@ export function lowerQuantized(context: QuantizedContext, quantized: Quantized):
 
 function emitConvolution(
   context: QuantizedContext,
-  { attributes }: Quantized,
+  { attributes, x: { known } }: Quantized,
   x: View,
   w: View,
   shared: Omit<Parameters<typeof emitCodeMatMul>[1], "a" | "b" | "to">,
@@ -82,6 +88,7 @@ function emitConvolution(
   const order = channelsLastOrder(context.outputShape().length);
   return emitCodeConvolution(context, {
     ...{ x, w, strides, dilations, pads: padsBegin, groups: 1, ...shared },
+    known: known && { zero: known.zero, quantizer: known.from?.quantizer },
     output: () => context.output(order),
   });
 }

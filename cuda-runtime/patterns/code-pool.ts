@@ -5,7 +5,7 @@
 import { intsAttributeIn, stringAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
-import { convert, constant, load, multiply, subtract } from "../ir/expr-build.ts";
+import { constant, convert, load, multiply, subtract } from "../ir/expr-build.ts";
 import { orderOf } from "../ir/view.ts";
 import { maxSpatialRank } from "../kernels/conv/spatial.ts";
 import { type CodeNumbers, tailQuantizes } from "../kernels/gemm-int8/tail.ts";
@@ -27,7 +27,9 @@ interface CodePool {
 
 export function recogniseCodePool(scope: Scope): readonly Macro[] {
   const graph = PatternGraph.of(scope);
-  return graph.nodes().flatMap((node) => (operatorOf(node) === "MaxPool" ? (macroOf(node, graph) ?? []) : []));
+  return graph
+    .nodes()
+    .flatMap((node) => (operatorOf(node) === "MaxPool" ? (macroOf(node, graph) ?? []) : []));
 }
 
 function macroOf(pool: Node, graph: PatternGraph): Macro | undefined {
@@ -35,10 +37,12 @@ function macroOf(pool: Node, graph: PatternGraph): Macro | undefined {
   const [maxima, indices] = pool.outputs;
   const back = graph.producerOf(real);
   const [codes] = back !== undefined && operatorOf(back) === "DequantizeLinear" ? back.inputs : [];
-  if (back === undefined || codes === undefined || maxima === undefined || indices !== undefined) return undefined;
+  if (back === undefined || codes === undefined || maxima === undefined || indices !== undefined)
+    return undefined;
   const [numbers, shape] = [numbersOf(back.inputs, codes, graph), graph.shape(maxima)];
   const window = windowOf(pool, graph);
-  if (numbers === undefined || !(numbers.scale > 0) || shape === undefined || window === undefined) return undefined;
+  if (numbers === undefined || !(numbers.scale > 0) || shape === undefined || window === undefined)
+    return undefined;
   const again = sameCodesBehind(maxima, numbers, graph);
   const output = again?.outputs[0] ?? maxima;
   const nodes = graph.closed(again === undefined ? [pool] : [pool, again], output);
@@ -50,7 +54,8 @@ function macroOf(pool: Node, graph: PatternGraph): Macro | undefined {
 function windowOf(pool: Node, graph: PatternGraph): SlidingWindow | undefined {
   const kernel = intsAttributeIn(pool, "kernel_shape", graph.scope);
   const [x, y] = [graph.shape(pool.inputs[0])?.slice(2), graph.shape(pool.outputs[0])?.slice(2)];
-  if (kernel === undefined || x === undefined || y === undefined || kernel.length !== x.length) return undefined;
+  if (kernel === undefined || x === undefined || y === undefined || kernel.length !== x.length)
+    return undefined;
   if (x.length < 1 || x.length > maxSpatialRank || x.includes(0)) return undefined;
   const attributes = {
     ints: (name: string) => intsAttributeIn(pool, name, graph.scope),
@@ -69,7 +74,8 @@ function windowOf(pool: Node, graph: PatternGraph): SlidingWindow | undefined {
 /** A QuantizeLinear that is all that reads the maxima, by the numbers that the codes have. */
 function sameCodesBehind(maxima: Value, numbers: CodeNumbers, graph: PatternGraph): Node | undefined {
   const node = graph.onlyReader(maxima);
-  if (node === undefined || operatorOf(node) !== "QuantizeLinear" || node.inputs[0] !== maxima) return undefined;
+  if (node === undefined || operatorOf(node) !== "QuantizeLinear" || node.inputs[0] !== maxima)
+    return undefined;
   const own = numbersOf(node.inputs, node.outputs[0], graph);
   const isSame = own?.scale === numbers.scale && own.zero === numbers.zero && own.type === numbers.type;
   return isSame && tailQuantizes(numbers) ? node : undefined;

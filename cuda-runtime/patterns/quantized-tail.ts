@@ -30,7 +30,8 @@ export function tailBehind(
   const sum = back?.outputs[0] ?? value;
   const add = graph.onlyReader(sum);
   const [total] = add?.outputs ?? [];
-  if (add === undefined || total === undefined || operatorOf(add) !== "Add" || spent.has(add)) return undefined;
+  if (add === undefined || total === undefined || operatorOf(add) !== "Add" || spent.has(add))
+    return undefined;
   const other = add.inputs[0] === sum ? add.inputs[1] : add.inputs[0];
   const residual = other === sum ? undefined : residualOf(other, sum, graph);
   if (residual === undefined || graph.shape(total)?.join() !== graph.shape(sum)?.join()) return undefined;
@@ -75,9 +76,14 @@ function isPlain(node: Node | undefined, graph: PatternGraph): boolean {
   return graph.dtype(node?.outputs[0]) === "float32";
 }
 
-function residualOf(value: Value | undefined, like: Value, graph: PatternGraph): QuantizedTail["residual"] | undefined {
+function residualOf(
+  value: Value | undefined,
+  like: Value,
+  graph: PatternGraph,
+): QuantizedTail["residual"] | undefined {
   const node = graph.producerOf(value);
-  if (node === undefined || operatorOf(node) !== "DequantizeLinear" || !isPlain(node, graph)) return undefined;
+  if (node === undefined || operatorOf(node) !== "DequantizeLinear" || !isPlain(node, graph))
+    return undefined;
   const [stored] = node.inputs;
   const codes = numbersOf(node.inputs, stored, graph);
   const isWhole = graph.shape(stored)?.join() === graph.shape(like)?.join();

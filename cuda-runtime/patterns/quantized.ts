@@ -15,6 +15,7 @@ import { isCodeStorage, isStorageType, type StorageType } from "../ir/storage.ts
 import { elementCount } from "../ir/view.ts";
 import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
 import { hasTail } from "../kernels/gemm-int8/tail.ts";
+import { takesRows } from "../lower/code-products.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
@@ -130,16 +131,18 @@ function macroOf(
 ): Macro | undefined {
   const [output] = node.outputs;
   if (output === undefined) return undefined;
-  const own = biasOf(node.inputs[2], columns, graph);
-  if (node.inputs[2] !== undefined && own === undefined) return undefined;
-  const added = own === undefined ? addBehind(output, columns, graph) : undefined;
-  const bias = own ?? added?.bias;
+  const stated = biasOf(node.inputs[2], columns, graph);
+  if (node.inputs[2] !== undefined && stated === undefined) return undefined;
+  const added = stated === undefined ? addBehind(output, columns, graph) : undefined;
+  const bias = stated ?? added?.bias;
   const sum: Tail = added ?? { value: output, nodes: [] };
   const codes = quantizedBehind(sum.value, graph);
   const first: Tail = codes ?? { value: sum.value, nodes: [] };
   const behind = hasTail(x.type, w.type) ? residualBehind(first.value, codes, graph, spent) : undefined;
   const end: Tail = behind ?? first;
-  const nodes = graph.closed([node, ...sum.nodes, ...first.nodes, ...(behind?.nodes ?? [])], end.value);
+  const known = knownCodes(node, x, w, graph);
+  const own = [...(known?.nodes ?? []), node, ...sum.nodes, ...first.nodes, ...(behind?.nodes ?? [])];
+  const nodes = graph.closed(own, end.value);
   if (nodes === undefined) return undefined;
   const attributes = {
     ints: (name: string) => intsAttributeIn(node, name, graph.scope),
@@ -149,7 +152,7 @@ function macroOf(
   const kind = operatorOf(node) === "Conv" ? "convolution" : "product";
   const quantized: Quantized = {
     ...{ kind, attributes, isTurned, bias },
-    x: withoutZero(x, graph),
+    x: { ...withoutZero(x, graph), known: known?.codes },
     w: withoutZero(w, graph),
     to: codes?.to,
     low: codes?.low,
@@ -164,6 +167,36 @@ function macroOf(
   };
 }
 
+/**
+ * What a convolution of few channels knows of its input's codes: their zero point, and where it is all that reads them, the floats that
+ * they are made of, which its kernel quantizes.
+ */
+function knownCodes(node: Node, x: Codes, w: Codes, graph: PatternGraph) {
+  const numbers = numbersOf([undefined, x.scale, x.zero], x.codes, graph);
+  const [shapeX, shapeW] = [graph.shape(x.codes), graph.shape(w.codes)];
+  const isRows =
+    operatorOf(node) === "Conv" &&
+    shapeX !== undefined &&
+    shapeW !== undefined &&
+    takesRows(shapeX, shapeW, intsAttributeIn(node, "dilations", graph.scope) ?? []);
+  if (numbers === undefined || !isRows) return undefined;
+  const back = graph.onlyReader(x.codes);
+  const quantize = graph.producerOf(x.codes);
+  const isOwn =
+    quantize !== undefined &&
+    operatorOf(quantize) === "QuantizeLinear" &&
+    back !== undefined &&
+    operatorOf(back) === "DequantizeLinear" &&
+    graph.onlyReader(back.outputs[0]) === node &&
+    graph.dtype(quantize.inputs[0]) === "float32";
+  const quantizer = isOwn ? numbersOf(quantize.inputs, x.codes, graph) : undefined;
+  const [value] = quantize?.inputs ?? [];
+  const isSame = quantizer?.zero === numbers.zero;
+  const from = value === undefined || quantizer === undefined || !isSame ? undefined : { value, quantizer };
+  const nodes = from === undefined ? [] : [quantize, back].filter((each) => each !== undefined);
+  return { codes: { zero: numbers.zero, from }, nodes };
+}
+
 /** A residual and what follows it, of codes whose scale and zero point are known, or of floats. */
 function residualBehind(
   value: Value,
@@ -171,7 +204,8 @@ function residualBehind(
   graph: PatternGraph,
   spent: ReadonlySet<Node>,
 ) {
-  if (codes === undefined) return graph.dtype(value) === "float32" ? tailBehind(value, undefined, graph, spent) : undefined;
+  if (codes === undefined)
+    return graph.dtype(value) === "float32" ? tailBehind(value, undefined, graph, spent) : undefined;
   const between = numbersOf([undefined, codes.to.scale, codes.to.zero], codes.value, graph);
   return between && tailBehind(value, between, graph, spent);
 }

@@ -104,7 +104,11 @@ export function emitCodeConv(
     strides: [0, view.strides[3] ?? 1, 1],
   });
   const [d, epilogue] = [rows(to), withResidual(request.epilogue, rows)];
-  launchProduct(emitter, { ...request, to, epilogue }, { a: x, b, d, size: { m, n: filters, k, batch: 1 }, window });
+  launchProduct(
+    emitter,
+    { ...request, to, epilogue },
+    { a: x, b, d, size: { m, n: filters, k, batch: 1 }, window },
+  );
 }
 
 /** The same of a residual that is seen in another way. */
@@ -165,7 +169,10 @@ function launchProduct(
   const mayFetch = window === undefined && zeroB === undefined && isFetched(a) && isFetched(b);
   const result = { type: request.to.type, tail };
   const isWalked =
-    zeroB === undefined && fill === undefined && hasTail(a.type, b.type) && (tail !== undefined || isCodeType(result.type));
+    zeroB === undefined &&
+    fill === undefined &&
+    hasTail(a.type, b.type) &&
+    (tail !== undefined || isCodeType(result.type));
   const walk = window && isWalked && canWalkCodes(window) ? walkSizeOf(window) : undefined;
   const { tile, parts } = cheapestTile(size, result, { ...emitter.target, mayFetch, walk });
   const [tilesM, tilesN] = [Math.ceil(size.m / tile.m), Math.ceil(size.n / tile.n)];
@@ -173,7 +180,9 @@ function launchProduct(
   const [least, most] = codeRange(codeType);
   const step = (view: View, axis: number) => ((view.shape[axis] ?? 1) === 1 ? 0 : (view.strides[axis] ?? 0));
   const residual = tail?.residual?.view;
-  const reads = [a, b, addend, zeroB, scale, bias, zeroOut, fill, residual].filter((each) => each !== undefined);
+  const reads = [a, b, addend, zeroB, scale, bias, zeroOut, fill, residual].filter(
+    (each) => each !== undefined,
+  );
   const params: ValuesOf<typeof codeProductStruct> = {
     ...{ a, b, d: request.to, addend, zeroB, scale, bias, zeroOut, fill },
     ...{ m: size.m, n: size.n, k: size.k, batch: size.batch, tilesM, tilesN },

@@ -48,7 +48,9 @@ function walkOf({ x, to, strides, pads }: CodeWindow): ImageWalk {
   const [sizes, outputs] = [x.shape.slice(2), to.shape.slice(2)];
   return {
     lower: axes.map((axis) => -pads[axis]),
-    upper: axes.map((axis) => strides[axis] * ((outputs[axis] ?? 1) - 1) - pads[axis] - ((sizes[axis] ?? 1) - 1)),
+    upper: axes.map(
+      (axis) => strides[axis] * ((outputs[axis] ?? 1) - 1) - pads[axis] - ((sizes[axis] ?? 1) - 1),
+    ),
     strides: axes.map((axis) => strides[axis]),
   };
 }
@@ -73,7 +75,12 @@ export function walkMaps(
       box: [box, m],
       walk: walkOf(window),
     },
-    b: { view: b, sizes: [channels, taps, b.shape[1] ?? 1], strides: [channels, channels * taps], box: [box, 1, n] },
+    b: {
+      view: b,
+      sizes: [channels, taps, b.shape[1] ?? 1],
+      strides: [channels, channels * taps],
+      box: [box, 1, n],
+    },
     taps,
     boxesOfTap: boxesOfTap(channels, parts),
   };

@@ -86,7 +86,9 @@ export const codeMapsStruct = new StructTable(
   "CodeMapsParams",
   "A product of codes whose operands TMA fetches.",
   {
-    a: tensorMap("Axes k, m, batch; boxes of one tile. Of an image: channels, width, height, batch; columns of positions."),
+    a: tensorMap(
+      "Axes k, m, batch; boxes of one tile. Of an image: channels, width, height, batch; columns of positions.",
+    ),
     b: tensorMap("Axes k, n, batch; or channels, taps, filters."),
     p: nested(codeProductStruct),
     taps: i32("Of a convolution."),

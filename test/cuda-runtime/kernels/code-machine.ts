@@ -6,6 +6,7 @@ import type { StructLayout } from "../../../cuda-runtime/ir/param-table.ts";
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
+import { codeRowsStruct } from "../../../cuda-runtime/kernels/code-rows/params.table.ts";
 import {
   codeMapsStruct,
   codeProductStruct,
@@ -38,7 +39,8 @@ export function runCodes(launch: Launch, memory: PlanMemory): void {
 
 export function runCodeKernel(launch: Launch, memory: Bytes): void {
   const { entry } = launch.kernel;
-  if (entry === "code_sums") runSums(new Fields(codeSumsStruct, launch, memory));
+  if (entry === "code_rows") runRows(new Fields(codeRowsStruct, launch, memory), launch);
+  else if (entry === "code_sums") runSums(new Fields(codeSumsStruct, launch, memory));
   else if (entry.startsWith("codes_")) runProduct(productFields(launch, memory), entry);
   else throw new Error(`no definition of ${entry}`);
 }
@@ -172,4 +174,37 @@ export function typeOfCode(code: number): StorageType {
   const found = Object.entries(storageTypes).find(([, row]) => row.code === code)?.[0];
   if (found === undefined) throw new Error(`no type ${code}`);
   return found as StorageType;
+}
+
+/** Windows along rows side by side; floats are quantized. */
+function runRows(fields: Fields, launch: Launch): void {
+  const [type] = launch.reads.map((view) => view.type);
+  const to = launch.writes[0]?.type ?? "int8";
+  const [positions, chunks, channels] = [
+    fields.int("positions"),
+    fields.int("chunks"),
+    fields.int("channels"),
+  ];
+  const [least, most] = to === "int8" ? [-128, 127] : [0, 255];
+  const [images = 1, , height = 1] = launch.writes[0]?.shape ?? [];
+  for (let at = 0; at < images * height * positions * chunks * 16; at++) {
+    const [place, byte] = [Math.floor(at / (chunks * 16)), at % (chunks * 16)];
+    const [row, position] = [Math.floor(place / positions), place % positions];
+    const x = position * fields.int("stride") + Math.floor(byte / channels) - fields.int("pad");
+    const from =
+      Math.floor(row / height) * fields.int("xN") +
+      (row % height) * fields.int("xH") +
+      x * fields.int("xW") +
+      (byte % channels) * fields.int("xC");
+    const isInside = x >= 0 && x < fields.int("width");
+    const value = isInside ? fields.element("x", from) : fields.int("zero");
+    const isCodes = !isInside || type === "int8" || type === "uint8";
+    const code = isCodes
+      ? value
+      : Math.min(
+          Math.max(roundToEven(Math.fround(value / fields.float("scale"))) + fields.int("zero"), least),
+          most,
+        );
+    fields.store("to", at, to, code);
+  }
 }

@@ -2,8 +2,8 @@
 import { activations } from "../../../cuda-runtime/ir/epilogue.ts";
 import { roundToEven } from "../../../cuda-runtime/ir/expr-value.ts";
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
-import { codeRealsStruct } from "../../../cuda-runtime/kernels/gemm-int8/params.table.ts";
 import { activationStruct } from "../../../cuda-runtime/kernels/common/params.table.ts";
+import { codeRealsStruct } from "../../../cuda-runtime/kernels/gemm-int8/params.table.ts";
 import { type Fields, typeOfCode } from "./code-machine.ts";
 
 const { fround } = Math;

@@ -91,7 +91,12 @@ describe("what is chosen", () => {
     const [tile] = codeTiles.filter(({ kind }) => kind === "hopper");
     if (tile === undefined) throw new Error("no tile");
     const time = (k: number, type: "int8" | "float16" | "float32") =>
-      codeProductMicroseconds({ m: 8192, n: 8192, k, batch: 1 }, { tile, parts: 1, walk: undefined }, { type }, h200);
+      codeProductMicroseconds(
+        { m: 8192, n: 8192, k, batch: 1 },
+        { tile, parts: 1, walk: undefined },
+        { type },
+        h200,
+      );
     expect(time(8192, "int8")).toBe(time(8192, "float16"));
     expect(time(8192, "float32")).toBeGreaterThan(time(8192, "float16"));
     expect(time(16384, "int8")).toBeGreaterThan(1.8 * time(8192, "int8"));

@@ -26,11 +26,15 @@ const [images, channels, size] = [2, 16, 6];
 function pool(launch: Launch, memory: PlanMemory): void {
   const fields = fieldsOf(launch, poolStruct);
   const [x, y] = [fields.view("x"), fields.view("y")];
-  if (x === undefined || y === undefined || !launch.kernel.entry.startsWith("pool_")) throw new Error("no pool");
+  if (x === undefined || y === undefined || !launch.kernel.entry.startsWith("pool_"))
+    throw new Error("no pool");
   const axes = (name: string) => fields.ints(name, 3).slice(1);
   const [kernel, strides, pads] = [axes("kernel"), axes("stride"), axes("pad")];
   const values = memory.read(x);
-  memory.write(y, largestOf(values, x, y, (at, axis, tap) => at * (strides[axis] ?? 1) - (pads[axis] ?? 0) + tap, kernel));
+  memory.write(
+    y,
+    largestOf(values, x, y, (at, axis, tap) => at * (strides[axis] ?? 1) - (pads[axis] ?? 0) + tap, kernel),
+  );
 }
 
 function largestOf(
@@ -130,8 +134,8 @@ describe("MaxPool of dequantized codes", () => {
     };
     const [, ...rest] = graph.initializer ?? [];
     expect(entries({ ...graph, initializer: [floats("xs", [], [-0.5]), ...rest] })).toContain("float32");
-    expect(entries({ ...graph, initializer: rest, input: [...(graph.input ?? []), info("xs", [])] })).toContain(
-      "float32",
-    );
+    expect(
+      entries({ ...graph, initializer: rest, input: [...(graph.input ?? []), info("xs", [])] }),
+    ).toContain("float32");
   });
 });

@@ -50,8 +50,12 @@ const blocks = fc
     ...{ isBetween: fc.boolean(), hasRelu: fc.boolean(), isFloat: fc.boolean(), isFirst: fc.boolean() },
   })
   .chain((kinds) => {
-    const bounds = (type: "int8" | "uint8") => (type === "int8" ? ([-128, 127] as const) : ([0, 255] as const));
-    const codesOf = (type: "int8" | "uint8", length: number) => list(length, ...bounds(type));
+    const bounds = (type: "int8" | "uint8") =>
+      type === "int8" ? ([-128, 127] as const) : ([0, 255] as const);
+    const codesOf = (type: "int8" | "uint8", length: number) => {
+      const [min, max] = bounds(type);
+      return list(length, min, max);
+    };
     const zeroOf = (type: "int8" | "uint8") => fc.integer({ min: bounds(type)[0], max: bounds(type)[1] });
     return fc.record({
       kinds: fc.constant(kinds),
@@ -129,7 +133,77 @@ describe("a residual of codes", () => {
         expect(one.values).toHaveLength(filters * count);
         expect(one.values.map((value) => value + 0)).toEqual(apart.values.map((value) => value + 0));
       }),
-      { numRuns: 100 },
+      { numRuns: 60, endOnFailure: true },
+    );
+  });
+});
+
+describe("a convolution of three channels", () => {
+  const stems = fc
+    .record({
+      ...{
+        xType: codeType,
+        taps: fc.constantFrom(2, 3, 7),
+        stride: fc.constantFrom(1, 2),
+        pad: fc.constantFrom(0, 1, 3),
+      },
+      ...{ images: fc.constantFrom(1, 2), side: fc.constantFrom(7, 8) },
+    })
+    .chain((sizes) => {
+      const { xType, taps, images, side } = sizes;
+      const [min, max] = xType === "int8" ? [-128, 127] : [0, 255];
+      return fc.record({
+        sizes: fc.constant(sizes),
+        x: list(images * 3 * side * side, -40, 40),
+        w: list(filters * 3 * taps * taps, -127, 127),
+        ...{ xs: scale, ys: scale, xz: fc.integer({ min, max }) },
+        ws: fc.array(scale, { minLength: filters, maxLength: filters }),
+      });
+    });
+
+  test("quantizes its floats and lays windows of rows side by side in one launch, and gives the same codes", () => {
+    fc.assert(
+      fc.property(stems, ({ sizes, x, w, xs, ys, xz, ws }) => {
+        const { xType, taps, stride, pad, images, side } = sizes;
+        const out = Math.floor((side + 2 * pad - taps) / stride) + 1;
+        const wire = xType === "int8" ? 3 : 2;
+        const run = (isApart: boolean) => {
+          const graph = {
+            input: [info("x", [images, 3, side, side])],
+            output: [
+              info("y", [images, filters, out, out], 3),
+              ...(isApart ? [info("xq", [images, 3, side, side], wire)] : []),
+            ],
+            initializer: [
+              ...[floats("xs", [], [xs]), floats("ys", [], [ys * 40]), floats("ws", [filters], ws)],
+              ...[stored("xz", xType, [], [xz]), stored("yz", "int8", [], [3])],
+              stored("w", "int8", [filters, 3, taps, taps], w),
+            ],
+            node: [
+              node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
+              node("DequantizeLinear", ["xq", "xs", "xz"], ["xf"]),
+              node("DequantizeLinear", ["w", "ws"], ["wf"], { attribute: [attribute("axis", 0)] }),
+              node("Conv", ["xf", "wf"], ["c"], {
+                attribute: [
+                  attributes("kernel_shape", [taps, taps]),
+                  attributes("strides", [stride, stride]),
+                  attributes("pads", [pad, pad, pad, pad]),
+                ],
+              }),
+              node("QuantizeLinear", ["c", "ys", "yz"], ["y"]),
+            ],
+          };
+          const plan = planned(graph);
+          const values = x.map((each) => Math.fround((each * xs) / 1.5));
+          return { entries: entriesOf(plan), values: runPlan(plan, { x: values }, runCodes)["y"] };
+        };
+        const [one, apart] = [run(false), run(true)];
+        const launched = one.entries.filter((entry) => entry !== "plain_copy");
+        expect(launched.map((entry) => entry.split("_", 2).join("_"))).toEqual(["code_rows", "codes_conv"]);
+        expect(apart.entries).toContain("code_rows");
+        expect(one.values).toEqual(apart.values);
+      }),
+      { numRuns: 25, endOnFailure: true },
     );
   });
 });

@@ -46,7 +46,8 @@ function input(harness: Harness, type: StorageType, shape: readonly number[], la
   const drawn = { seed: 1, ...(type === "int8" && { scale: 127 }), ...(type === "uint8" && { scale: 255 }) };
   if (layout === "nchw") return harness.tensor(type, [...shape], drawn);
   const order = channelsLastOrder(shape.length);
-  if (layout === "nhwc") return harness.tensor(type, [...shape], { strides: stridesOf(shape, order), ...drawn });
+  if (layout === "nhwc")
+    return harness.tensor(type, [...shape], { strides: stridesOf(shape, order), ...drawn });
   const strides = stridesOf(shape.with(1, (shape[1] ?? 1) + wideBy), order);
   return harness.tensor(type, [...shape], { strides, offset: wideBy, ...drawn });
 }
