@@ -37,9 +37,9 @@ export interface Quantized {
   readonly tail: QuantizedTail | undefined;
 }
 
-/** What follows codes that the result is rounded to: a residual, a Relu, codes of their own. */
+/** What follows the result, or the codes that it is rounded to: an activation, a residual, a Relu, codes of their own. */
 export interface QuantizedTail extends Omit<CodeTail, "residual"> {
-  readonly residual: { readonly value: Value; readonly codes: CodeNumbers | undefined };
+  readonly residual: { readonly value: Value; readonly codes: CodeNumbers | undefined } | undefined;
 }
 
 /** What it asks of whoever plans. */
@@ -63,10 +63,7 @@ export function lowerQuantized(context: QuantizedContext, quantized: Quantized):
         bias?.kind === "floats" ? floatBias(context, context.view(bias.value), view(to?.scale)) : undefined,
       zeroOut: view(to?.zero),
       low: quantized.low,
-      tail: tail && {
-        ...tail,
-        residual: { view: context.view(tail.residual.value), codes: tail.residual.codes },
-      },
+      tail: tail && { ...tail, residual: residualOf(context, tail) },
     },
   };
   const [a, b] = [context.view(x.known?.from?.value ?? x.codes), context.view(w.codes)];
@@ -75,6 +72,10 @@ export function lowerQuantized(context: QuantizedContext, quantized: Quantized):
       ? emitCodeMatMul(context, { a, b: isTurned ? permuted(b, [1, 0]) : b, to: context.output(), ...shared })
       : emitConvolution(context, quantized, a, b, shared);
   if (!isDone) throw new Error("tc-lint bug: a quantized product was recognised that no kernel takes");
+}
+
+function residualOf(context: QuantizedContext, { residual }: QuantizedTail): CodeTail["residual"] {
+  return residual && { view: context.view(residual.value), codes: residual.codes };
 }
 
 function emitConvolution(

@@ -1,6 +1,6 @@
 /**
- * @file What a residual block does to a product's codes, or to its floats: Add of dequantized codes of the same shape, a Relu, and
- * QuantizeLinear, which the product's kernel does before it stores. Codes between are rounded to as the graph says.
+ * @file What follows a product's codes, or its floats, and its kernel does before it stores: an activation of floats, Add of something of
+ * the same shape, a Relu, QuantizeLinear. Codes between are rounded to as the graph says.
  */
 import { intAttributeIn } from "../../src/facts/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
@@ -8,6 +8,7 @@ import { noActivation } from "../ir/epilogue.ts";
 import { type CodeNumbers, isCodeType, tailQuantizes } from "../kernels/gemm-int8/tail.ts";
 import type { QuantizedTail } from "../lower/quantized-products.ts";
 import type { PatternGraph } from "./graph.ts";
+import { activationBehind } from "./written-activation.ts";
 
 export interface TailMatch {
   readonly tail: QuantizedTail;
@@ -27,26 +28,40 @@ export function tailBehind(
 ): TailMatch | undefined {
   const back = between === undefined ? undefined : dequantizedAgain(value, between, graph);
   if (between !== undefined && back === undefined) return undefined;
-  const sum = back?.outputs[0] ?? value;
-  const add = graph.onlyReader(sum);
-  const [total] = add?.outputs ?? [];
-  if (add === undefined || total === undefined || operatorOf(add) !== "Add" || spent.has(add))
-    return undefined;
-  const other = add.inputs[0] === sum ? add.inputs[1] : add.inputs[0];
-  const residual = other === sum ? undefined : residualOf(other, sum, graph);
-  if (residual === undefined || graph.shape(total)?.join() !== graph.shape(sum)?.join()) return undefined;
-  const relu = readerThatIs("Relu", total, graph);
+  const curve = between === undefined ? activationBehind(value, graph) : undefined;
+  const sum = back?.outputs[0] ?? curve?.value ?? value;
+  const added = addBehind(sum, graph, spent);
+  const total = added?.value ?? sum;
+  const relu = added === undefined ? undefined : readerThatIs("Relu", total, graph);
   const end = relu?.outputs[0] ?? total;
   const quantize = readerThatIs("QuantizeLinear", end, graph);
   const to = quantize && numbersOf(quantize.inputs, quantize.outputs[0], graph);
   const isRounded = to !== undefined && tailQuantizes(to);
-  const nodes = [back, add, relu, isRounded ? quantize : undefined].filter((node) => node !== undefined);
-  const last = relu === undefined ? noActivation : { kind: "relu" as const, a: 0, b: 0 };
+  if (added === undefined && curve === undefined) return undefined;
+  const own = [back, ...(curve?.nodes ?? []), added?.node, relu, isRounded ? quantize : undefined];
   return {
-    tail: { between, activation: noActivation, residual, last, to: isRounded ? to : undefined },
+    tail: {
+      between,
+      activation: curve?.activation ?? noActivation,
+      residual: added?.residual,
+      last: relu === undefined ? noActivation : { kind: "relu", a: 0, b: 0 },
+      to: isRounded ? to : undefined,
+    },
     value: (isRounded ? quantize?.outputs[0] : undefined) ?? end,
-    nodes,
+    nodes: own.filter((node) => node !== undefined),
   };
+}
+
+/** An Add of something of the same shape, which is no other product's. */
+function addBehind(sum: Value, graph: PatternGraph, spent: ReadonlySet<Node>) {
+  const node = graph.onlyReader(sum);
+  const [value] = node?.outputs ?? [];
+  if (node === undefined || value === undefined || operatorOf(node) !== "Add" || spent.has(node))
+    return undefined;
+  const other = node.inputs[0] === sum ? node.inputs[1] : node.inputs[0];
+  const residual = other === sum ? undefined : residualOf(other, sum, graph);
+  const isAlike = graph.shape(value)?.join() === graph.shape(sum)?.join();
+  return residual === undefined || !isAlike ? undefined : { node, value, residual };
 }
 
 /** Scale and zero point of inputs 1 and 2, one for all, where they are known. */
@@ -76,21 +91,17 @@ function isPlain(node: Node | undefined, graph: PatternGraph): boolean {
   return graph.dtype(node?.outputs[0]) === "float32";
 }
 
-function residualOf(
-  value: Value | undefined,
-  like: Value,
-  graph: PatternGraph,
-): QuantizedTail["residual"] | undefined {
+/** Dequantized codes are read as codes. */
+function residualOf(value: Value | undefined, like: Value, graph: PatternGraph): QuantizedTail["residual"] {
+  const isAlike = (own: Value | undefined) => graph.shape(own)?.join() === graph.shape(like)?.join();
+  if (value === undefined || graph.dtype(value) !== "float32" || !isAlike(value)) return undefined;
   const node = graph.producerOf(value);
-  if (node === undefined || operatorOf(node) !== "DequantizeLinear" || !isPlain(node, graph))
-    return undefined;
+  if (node === undefined || operatorOf(node) !== "DequantizeLinear") return { value, codes: undefined };
   const [stored] = node.inputs;
   const codes = numbersOf(node.inputs, stored, graph);
-  const isWhole = graph.shape(stored)?.join() === graph.shape(like)?.join();
   const isBlocked = (intAttributeIn(node, "block_size", graph.scope) ?? 0) !== 0;
-  return stored === undefined || codes === undefined || !isWhole || isBlocked
-    ? undefined
-    : { value: stored, codes };
+  if (stored === undefined || codes === undefined || isBlocked) return { value, codes: undefined };
+  return { value: stored, codes };
 }
 
 function readerThatIs(operator: string, value: Value, graph: PatternGraph): Node | undefined {

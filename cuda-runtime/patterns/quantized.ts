@@ -94,9 +94,7 @@ function fits(
 }
 
 function isZero({ zero, type }: Codes, graph: PatternGraph): boolean {
-  return (
-    zero === undefined || isCodeStorage(type) || (graph.elements(zero)?.every((each) => each === 0) ?? false)
-  );
+  return zero === undefined || isCodeStorage(type) || graph.isZero(zero);
 }
 
 function dequantized(value: Value | undefined, graph: PatternGraph): Codes | undefined {

@@ -271,7 +271,8 @@ function floatCase(a: SmallFloatType, b: SmallFloatType, isMma: boolean): Kernel
     name: `130x200x320 ${a} ${b}${isMma ? " mma" : ""}`,
     run(harness) {
       const emitter = emitterOf(harness, { isMma });
-      if (a === "float4e2m1" || b === "float4e2m1" || !multipliesCodes(a, b, emitter.target)) return;
+      if (a === "float4e2m1" || b === "float4e2m1") return;
+      if (!multipliesCodes(a, b, emitter.target)) return console.log("left out: this GPU multiplies no FP8");
       const [m, n, k] = [130, 200, 320];
       // Codes of numbers around 1, of either sign.
       const codes = (seed: number, count: number, type: SmallFloatType) => {
