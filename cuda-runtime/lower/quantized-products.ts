@@ -2,6 +2,7 @@
 import type { Value } from "../../src/ir/model.ts";
 import type { Emitter } from "../ir/emitter.ts";
 import { divide, load } from "../ir/expr-build.ts";
+import type { StorageType } from "../ir/storage.ts";
 import { channelsLastOrder, elementCount, permuted, type View } from "../ir/view.ts";
 import type { CodeNumbers, CodeTail } from "../kernels/gemm-int8/tail.ts";
 import { asColumns, emitCodeConvolution, emitCodeMatMul, emitScales } from "./code-products.ts";
@@ -43,10 +44,11 @@ export interface QuantizedTail extends Omit<CodeTail, "residual"> {
 }
 
 /** What it asks of whoever plans. */
-interface QuantizedContext extends Emitter {
+export interface QuantizedContext extends Emitter {
   view(value: Value): View;
   output(order?: readonly number[]): View;
   outputShape(): readonly number[];
+  outputType(): StorageType;
 }
 
 export function lowerQuantized(context: QuantizedContext, quantized: Quantized): void {

@@ -16,6 +16,7 @@ import { elementCount } from "../ir/view.ts";
 import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
 import { hasTail } from "../kernels/gemm-int8/tail.ts";
 import { takesRows } from "../lower/code-products.ts";
+import { joinsOthers, QuantizedGroup } from "../lower/quantized-group.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
@@ -31,14 +32,45 @@ interface Codes extends Quantizer {
 export function recogniseQuantized(scope: Scope, target: PlanTarget): readonly Macro[] {
   const graph = PatternGraph.of(scope);
   const spent = new Set<Node>();
-  return graph.nodes().flatMap((node) => {
+  const found = graph.nodes().flatMap((node) => {
     const operands = operandsOf(node, graph);
     if (operands === undefined || !multipliesCodes(operands.x.type, operands.w.type, target)) return [];
-    const macro = macroOf(node, operands, graph, spent);
-    if (macro === undefined) return [];
-    for (const each of macro.nodes) spent.add(each);
-    return macro;
+    const product = productOf(node, operands, graph, spent);
+    if (product === undefined) return [];
+    for (const each of product.nodes) spent.add(each);
+    return product;
   });
+  const groups = groupsOf(found, graph);
+  return found.map(({ quantized, ...macro }) => {
+    const group = groups.get(quantized);
+    const lower = (context: MacroContext) =>
+      group === undefined ? lowerQuantized(context, quantized) : group.lower(context, quantized);
+    return { ...macro, lower };
+  });
+}
+
+interface Product extends Omit<Macro, "lower"> {
+  readonly quantized: Quantized;
+}
+
+/** Of products of the same codes by int8 matrices of the file. */
+function groupsOf(found: readonly Product[], graph: PatternGraph): ReadonlyMap<Quantized, QuantizedGroup> {
+  const groups = new Map<Value, Quantized[]>();
+  for (const { quantized } of found) {
+    const { x, w } = quantized;
+    const isMatrix =
+      w.codes.initializer !== undefined && !w.codes.isInput && graph.shape(w.codes)?.length === 2;
+    if (!isMatrix || graph.dtype(w.codes) !== "int8" || !joinsOthers(quantized)) continue;
+    const [first, ...rest] = groups.get(x.codes) ?? [];
+    const isAlike = first === undefined || (first.x.scale === x.scale && first.x.zero === x.zero);
+    if (isAlike) groups.set(x.codes, first === undefined ? [quantized] : [first, ...rest, quantized]);
+  }
+  return new Map(
+    [...groups.values()].flatMap((members) => {
+      const group = new QuantizedGroup(members);
+      return members.map((member) => [member, group] as const);
+    }),
+  );
 }
 
 interface Operands {
@@ -121,12 +153,12 @@ interface Tail {
 }
 
 /** `spent`: nodes of products before. */
-function macroOf(
+function productOf(
   node: Node,
   { x, w, columns }: Operands,
   graph: PatternGraph,
   spent: ReadonlySet<Node>,
-): Macro | undefined {
+): Product | undefined {
   const [output] = node.outputs;
   if (output === undefined) return undefined;
   const stated = biasOf(node.inputs[2], columns, graph);
@@ -157,12 +189,7 @@ function macroOf(
     tail: behind?.tail,
   };
   const name = kind === "convolution" ? "QLinearConv" : "QLinearMatMul";
-  return {
-    name,
-    nodes,
-    output: end.value,
-    lower: (context: MacroContext) => lowerQuantized(context, quantized),
-  };
+  return { name, nodes, output: end.value, quantized };
 }
 
 /**

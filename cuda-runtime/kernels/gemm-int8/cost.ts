@@ -104,13 +104,18 @@ export interface TileChoice {
   readonly walk: WalkSize | undefined;
 }
 
+/** Of those that memory keeps waiting alike, the one that computes the least. */
 export function cheapestTile(size: ProductSize, result: CodeResult, target: TileTarget): TileChoice {
   const [first, ...rest] = choicesFor(target).map((choice) => ({
     choice,
-    time: codeProductMicroseconds(size, choice, result, target),
+    ...partsOf(size, choice, result, target),
   }));
   if (first === undefined) throw new Error("tc-lint bug: no kernel for products of codes");
-  return rest.reduce((best, each) => (each.time < best.time ? each : best), first).choice;
+  const slower = (each: typeof first) => Math.max(each.computing, each.memory);
+  return rest.reduce((best, each) => {
+    const difference = slower(each) - slower(best);
+    return difference < 0 || (difference === 0 && each.computing < best.computing) ? each : best;
+  }, first).choice;
 }
 
 function choicesFor({ mayFetch, walk, features }: TileTarget): TileChoice[] {
@@ -136,10 +141,21 @@ const startOfMma = 2500;
 
 export function codeProductMicroseconds(
   size: ProductSize,
+  choice: TileChoice,
+  result: CodeResult,
+  target: PlanTarget,
+): number {
+  const { computing, memory } = partsOf(size, choice, result, target);
+  return target.launchMicroseconds + Math.max(computing, memory);
+}
+
+/** What multiprocessors take, and what memory does, in microseconds. */
+function partsOf(
+  size: ProductSize,
   { tile, parts, walk }: TileChoice,
   { type, tail }: CodeResult,
   target: PlanTarget,
-): number {
+): { readonly computing: number; readonly memory: number } {
   const { m, n, k, batch } = size;
   const isHopper = tile.kind === "hopper";
   const deep = walk === undefined ? size : { ...size, k: walkSteps(walk, parts) * walkDepth };
@@ -149,8 +165,10 @@ export function codeProductMicroseconds(
   const tiles = Math.ceil(m / tile.m) * Math.ceil(n / tile.n) * batch;
   const perMultiprocessor = Math.ceil(tiles / target.multiprocessors) * tile.m * tile.n;
   const clocks = products + (tail === undefined ? 0 : tailClocks * perMultiprocessor);
-  const memory = bytes / target.bandwidth.dram / (isHopper ? dramShareOf(tiles, target) : 1);
-  return target.launchMicroseconds + Math.max(clocks / target.clocksPerMicrosecond, memory);
+  return {
+    computing: clocks / target.clocksPerMicrosecond,
+    memory: bytes / target.bandwidth.dram / dramShareOf(tiles, target),
+  };
 }
 
 function hopperClocks(size: ProductSize, tile: HopperTile, type: StorageType, target: PlanTarget): number {

@@ -1,6 +1,6 @@
 /** @file What code-tail.cuh does to one result, by the meaning of its parameters: every number rounded to float32, quotients as divided. */
 import { activations } from "../../../cuda-runtime/ir/epilogue.ts";
-import { roundToEven } from "../../../cuda-runtime/ir/expr-value.ts";
+import { erfValue, roundToEven } from "../../../cuda-runtime/ir/expr-value.ts";
 import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
 import { activationStruct } from "../../../cuda-runtime/kernels/common/params.table.ts";
 import { codeRealsStruct } from "../../../cuda-runtime/kernels/gemm-int8/params.table.ts";
@@ -46,5 +46,6 @@ function activated(x: number, f: Fields): number {
   const code = f.int("kind");
   if (code === activations.none.code) return x;
   if (code === activations.relu.code) return Math.max(x, 0);
+  if (code === activations.gelu.code) return fround((x / 2) * (1 + erfValue(x / Math.SQRT2)));
   throw new Error(`no definition of activation ${code}`);
 }

@@ -2,7 +2,11 @@
 import { type Activation, noActivation } from "../../../cuda-runtime/ir/epilogue.ts";
 import { channelsLastOrder, type View } from "../../../cuda-runtime/ir/view.ts";
 import { windowOfRows } from "../../../cuda-runtime/kernels/code-rows/code-rows.ts";
-import { emitCodeConv, emitCodeProduct } from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
+import {
+  type CodeWindow,
+  emitCodeConv,
+  emitCodeProduct,
+} from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
 import type { CodeNumbers, CodeTail } from "../../../cuda-runtime/kernels/gemm-int8/tail.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 
@@ -155,7 +159,7 @@ interface Conv {
   readonly stride?: number;
   readonly pad?: number;
   readonly dilation?: number;
-  readonly ends?: Ends;
+  readonly ends?: Ends | undefined;
   /** Windows of rows side by side, of codes or of floats that are quantized. */
   readonly rows?: "codes" | "floats";
   readonly zero?: number;
@@ -198,9 +202,9 @@ function convCase(conv: Conv): KernelCase {
       const scale = scalesOf(harness, filters, channels * taps * taps, ends);
       const steps = [filters * outHeight * outWidth, 1, outWidth * filters, filters];
       const { tail, result, zeroOut } = tailOf(harness, ends, out, steps);
-      const given = {
+      const given: CodeWindow = {
         ...{ x, w, to, strides: [stride, stride], dilations: [dilation, dilation], pads: [pad, pad] },
-      } as const;
+      };
       const window =
         rows === undefined
           ? given
@@ -288,7 +292,7 @@ const perBlock: KernelCase[] = (
 
 const [residualBlock] = everyEnd;
 /** Boxes of 128, 64 and 32 channels, few and many tiles, strides, dilation, images whose positions share a tile. */
-const walks: KernelCase[] = [
+const images: readonly Conv[] = [
   { x: [2, 64, 15, 13], filters: 64, taps: 3, pad: 1 },
   { x: [3, 128, 14, 14], filters: 128, taps: 3, pad: 1, stride: 2 },
   { x: [1, 32, 12, 12], filters: 33, taps: 5, pad: 4, dilation: 2 },
@@ -299,12 +303,10 @@ const walks: KernelCase[] = [
   { x: [2, 64, 15, 13], filters: 64, taps: 3, pad: 1, ends: residualBlock },
   { x: [2, 144, 9, 11], filters: 72, taps: 3, pad: 1, ends: everyEnd[3] },
   { x: [2, 64, 15, 13], filters: 64, taps: 3, pad: 1, zero: 117, ends: residualBlock },
-].flatMap((conv) =>
+];
+const walks: KernelCase[] = images.flatMap((conv) =>
   [undefined, 1, 4].map((multiprocessors) =>
-    convCase({
-      ...(conv as Conv),
-      ...(multiprocessors !== undefined && { multiprocessors }),
-    }),
+    convCase(multiprocessors === undefined ? conv : { ...conv, multiprocessors }),
   ),
 );
 
