@@ -11,13 +11,16 @@ import {
   sliced,
   type View,
 } from "../ir/view.ts";
+import { fillsRows, windowOfRows } from "../kernels/code-rows/code-rows.ts";
 import {
   type CodeEpilogue,
   type CodeWindow,
   emitCodeConv,
   emitCodeProduct,
   multipliesCodes,
+  withResidual,
 } from "../kernels/gemm-int8/code-product.ts";
+import { type CodeNumbers, isCodeType } from "../kernels/gemm-int8/tail.ts";
 
 interface CodeOperands {
   /** One element; undefined: 0. */
@@ -55,6 +58,7 @@ export function emitCodeMatMul(emitter: Emitter, { a, b, to, ...rest }: CodeMatM
   const m = elementCount(a.shape.slice(0, -1)) / batch;
   emitCodeProduct(emitter, {
     ...rest,
+    epilogue: withResidual(rest.epilogue, (view) => flat(emitter, inRows(emitter, view), [...rows, m, n])),
     a: flat(emitter, a, [...rows, m, k]),
     b: flat(emitter, b, [...rows, k, n]),
     to: flat(emitter, to, [...rows, m, n]),
@@ -65,6 +69,11 @@ export function emitCodeMatMul(emitter: Emitter, { a, b, to, ...rest }: CodeMatM
 function isOneOr(view: View, count: number): boolean {
   const elements = elementCount(view.shape);
   return elements === 1 || elements === count;
+}
+
+/** Columns beside each other, as a tail reads them. */
+function inRows(emitter: Emitter, view: View): View {
+  return (view.strides.at(-1) ?? 1) === 1 ? view : emitter.packed(view);
 }
 
 function flat(emitter: Emitter, view: View, shape: readonly number[]): View {
@@ -81,6 +90,14 @@ export interface CodeConvolution extends CodeOperands {
   readonly groups: number;
   /** [N, K, …], made where the convolution is launched: channels innermost. */
   readonly output: () => View;
+  /** x's zero point where it is known while planning, and what floats of x are quantized by first. */
+  readonly known?: { readonly zero: number; readonly quantizer?: CodeNumbers | undefined } | undefined;
+}
+
+/** Whether windows along rows of x are laid out side by side, which quantizes floats on the way. */
+export function takesRows(x: readonly number[], w: readonly number[], dilations: readonly number[]): boolean {
+  const [channels = 1, taps = 1, dilation = 1] = [x[1], w.at(-1), dilations.at(-1)];
+  return x.length > 2 && fillsRows({ channels, taps, dilation });
 }
 
 /** Channels that a kernel copies at once. */
@@ -91,25 +108,32 @@ export function emitCodeConvolution(emitter: Emitter, conv: CodeConvolution): bo
   const { x, w, groups, zeroB } = conv;
   const [rank, channels = 1, filters = 1] = [x.shape.length, x.shape[1], w.shape[0]];
   const isWhole = channels % channelUnit === 0;
+  const type = conv.known?.quantizer?.type ?? x.type;
   const isTaken =
     groups === 1 &&
     (rank === 3 || rank === 4) &&
-    multipliesCodes(x.type, w.type, emitter.target) &&
-    !isCodeStorage(x.type);
+    multipliesCodes(type, w.type, emitter.target) &&
+    !isCodeStorage(type);
   const zerosFit = zeroB === undefined || (isWhole && isOneOr(zeroB, filters));
   if (!isTaken || !zerosFit || (conv.zeroA !== undefined && elementCount(conv.zeroA.shape) !== 1))
     return false;
-  const window = {
-    x: channelsInnermost(emitter, withHeight(x), isWhole),
-    w: withHeight(w),
+  const to = withHeight(conv.output());
+  const given = {
+    ...{ x: withHeight(x), w: withHeight(w), to },
     strides: pairOf(conv.strides, 1),
     dilations: pairOf(conv.dilations, 1),
     pads: pairOf(conv.pads, 0),
   };
-  const { zeroA, addend, epilogue } = conv;
-  const to = withHeight(conv.output());
-  if (isPointwise(window, to)) return emitPointwise(emitter, conv, window, to);
-  emitCodeConv(emitter, { ...window, to }, { zeroA, zeroB, addend, epilogue });
+  const { known } = conv;
+  const isRows = known !== undefined && isCodeType(type) && takesRows(x.shape, w.shape, conv.dilations);
+  const window: CodeWindow = isRows
+    ? windowOfRows(emitter, given, type, known.zero, known.quantizer)
+    : { ...given, x: channelsInnermost(emitter, given.x, isWhole) };
+  const { zeroA, addend } = conv;
+  const order = channelsLastOrder(4);
+  const epilogue = withResidual(conv.epilogue, (view) => emitter.packed(withHeight(view), { order }));
+  if (isPointwise(window, to)) return emitPointwise(emitter, { ...conv, epilogue }, window, to);
+  emitCodeConv(emitter, window, { zeroA, zeroB, addend, epilogue });
   return true;
 }
 
@@ -127,13 +151,18 @@ function emitPointwise(
   { x, w }: Pick<CodeWindow, "x" | "w">,
   to: View,
 ): boolean {
-  const { zeroA, zeroB, addend, epilogue } = conv;
+  const { zeroA, zeroB, addend } = conv;
   const [images = 1, channels = 1, height = 1, width = 1] = x.shape;
   const [filters = 1, own = 1] = w.shape;
   const m = images * height * width;
   const a: View = { ...x, shape: [m, own], strides: [x.strides[3] ?? channels, 1] };
   const b: View = { ...w, shape: [own, filters], strides: [w.strides[1] ?? 1, w.strides[0] ?? 1] };
-  const d: View = { ...to, shape: [m, filters], strides: [to.strides[3] ?? filters, 1] };
+  const rows = (view: View): View => ({
+    ...view,
+    shape: [m, filters],
+    strides: [view.strides[3] ?? filters, 1],
+  });
+  const [d, epilogue] = [rows(to), withResidual(conv.epilogue, rows)];
   emitCodeProduct(emitter, { a, b, to: d, zeroA, zeroB, addend, epilogue });
   return true;
 }

@@ -69,10 +69,12 @@ function onTensorCores(
   const { strides, dilations, padsBegin } = slidingWindow(context, w.shape.slice(2), x.shape.slice(2));
   const shape = context.outputShape(0);
   const order = channelsLast ? undefined : channelsLastOrder(shape.length);
+  const [zero, ...more] = context.hasInput(inputs.xZero) ? (context.elements(inputs.xZero) ?? []) : [0];
   let to: View | undefined;
   const isTaken = emitCodeConvolution(context, {
     ...{ x, w, strides, dilations, pads: padsBegin, groups: context.int("group") ?? 1, ...rest },
     ...{ zeroA: zeroOf(inputs.xZero), zeroB: zeroOf(inputs.wZero) },
+    known: zero === undefined || more.length > 0 ? undefined : { zero },
     output: () => {
       to = context.temporary(context.outputType(0), shape, order);
       return turned(to);

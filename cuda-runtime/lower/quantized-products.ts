@@ -2,7 +2,9 @@
 import type { Value } from "../../src/ir/model.ts";
 import type { Emitter } from "../ir/emitter.ts";
 import { divide, load } from "../ir/expr-build.ts";
+import type { StorageType } from "../ir/storage.ts";
 import { channelsLastOrder, elementCount, permuted, type View } from "../ir/view.ts";
+import type { CodeNumbers, CodeTail } from "../kernels/gemm-int8/tail.ts";
 import { asColumns, emitCodeConvolution, emitCodeMatMul, emitScales } from "./code-products.ts";
 import type { Attributes } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
@@ -13,11 +15,17 @@ export interface Quantizer {
   readonly zero: Value | undefined;
 }
 
+/** The zero point where it is known, and the floats that the codes are made of for this product alone. */
+export interface KnownCodes {
+  readonly zero: number;
+  readonly from: { readonly value: Value; readonly quantizer: CodeNumbers } | undefined;
+}
+
 export interface Quantized {
   readonly kind: "convolution" | "product";
   /** Of a convolution: its window. */
   readonly attributes: Pick<Attributes, "ints" | "string">;
-  readonly x: Quantizer & { readonly codes: Value };
+  readonly x: Quantizer & { readonly codes: Value; readonly known: KnownCodes | undefined };
   readonly w: Quantizer & { readonly codes: Value };
   /** w is [n, k]. */
   readonly isTurned: boolean;
@@ -27,17 +35,24 @@ export interface Quantized {
   readonly to: Quantizer | undefined;
   /** Codes of the result are at least this: a Relu. */
   readonly low: number | undefined;
+  readonly tail: QuantizedTail | undefined;
+}
+
+/** What follows the result, or the codes that it is rounded to: an activation, a residual, a Relu, codes of their own. */
+export interface QuantizedTail extends Omit<CodeTail, "residual"> {
+  readonly residual: { readonly value: Value; readonly codes: CodeNumbers | undefined } | undefined;
 }
 
 /** What it asks of whoever plans. */
-interface QuantizedContext extends Emitter {
+export interface QuantizedContext extends Emitter {
   view(value: Value): View;
   output(order?: readonly number[]): View;
   outputShape(): readonly number[];
+  outputType(): StorageType;
 }
 
 export function lowerQuantized(context: QuantizedContext, quantized: Quantized): void {
-  const { kind, x, w, to, bias, isTurned } = quantized;
+  const { kind, x, w, to, bias, isTurned, tail } = quantized;
   const view = (value: Value | undefined) => value && context.view(value);
   const scale = emitScales(context, context.view(x.scale), context.view(w.scale), view(to?.scale));
   const shared = {
@@ -50,9 +65,10 @@ export function lowerQuantized(context: QuantizedContext, quantized: Quantized):
         bias?.kind === "floats" ? floatBias(context, context.view(bias.value), view(to?.scale)) : undefined,
       zeroOut: view(to?.zero),
       low: quantized.low,
+      tail: tail && { ...tail, residual: residualOf(context, tail) },
     },
   };
-  const [a, b] = [context.view(x.codes), context.view(w.codes)];
+  const [a, b] = [context.view(x.known?.from?.value ?? x.codes), context.view(w.codes)];
   const isDone =
     kind === "product"
       ? emitCodeMatMul(context, { a, b: isTurned ? permuted(b, [1, 0]) : b, to: context.output(), ...shared })
@@ -60,9 +76,13 @@ export function lowerQuantized(context: QuantizedContext, quantized: Quantized):
   if (!isDone) throw new Error("tc-lint bug: a quantized product was recognised that no kernel takes");
 }
 
+function residualOf(context: QuantizedContext, { residual }: QuantizedTail): CodeTail["residual"] {
+  return residual && { view: context.view(residual.value), codes: residual.codes };
+}
+
 function emitConvolution(
   context: QuantizedContext,
-  { attributes }: Quantized,
+  { attributes, x: { known } }: Quantized,
   x: View,
   w: View,
   shared: Omit<Parameters<typeof emitCodeMatMul>[1], "a" | "b" | "to">,
@@ -71,6 +91,7 @@ function emitConvolution(
   const order = channelsLastOrder(context.outputShape().length);
   return emitCodeConvolution(context, {
     ...{ x, w, strides, dilations, pads: padsBegin, groups: 1, ...shared },
+    known: known && { zero: known.zero, quantizer: known.from?.quantizer },
     output: () => context.output(order),
   });
 }

@@ -20,6 +20,9 @@ const arithmetic: Readonly<Record<string, (a?: number, b?: number) => number>> =
   Sub: (a = 0, b = 0) => a - b,
 };
 
+/** A zero point for each column of a vocabulary's weights. */
+const mostZeros = 2 ** 20;
+
 const views = new WeakMap<Scope, PatternGraph>();
 
 export class PatternGraph {
@@ -90,6 +93,14 @@ export class PatternGraph {
     const numbers = producer.inputs.map((input) => this.number(input, depth - 1));
     const isKnown = numbers.every((number) => number !== undefined) && this.isFloat(value);
     return isKnown ? compute(...numbers) : undefined;
+  }
+
+  /** Whether a value is known to be all zeros: a short list, or a tensor of the file of any length up to a million. */
+  isZero(value: Value): boolean {
+    const tensor = value.isInput || value.producer !== undefined ? undefined : value.initializer;
+    const elements =
+      this.elements(value) ?? (tensor && this.scope.model.reader.elements(tensor, mostZeros)) ?? undefined;
+    return elements?.every((element) => element === 0) ?? false;
   }
 
   dtype(value: Value | undefined): DType | undefined {

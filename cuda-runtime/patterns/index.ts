@@ -1,6 +1,7 @@
 /** @file All recognisers, the more specific first. */
 
 import { recogniseAttention } from "./attention.ts";
+import { recogniseCodePool } from "./code-pool.ts";
 import { recogniseGroupNorm } from "./group-norm.ts";
 import type { Recogniser } from "./macro.ts";
 import { recogniseResample } from "./resample.ts";
@@ -13,4 +14,5 @@ export const recognisers: readonly Recogniser[] = [
   recogniseRowNorm,
   recogniseRotation,
   recogniseResample,
+  recogniseCodePool,
 ];

@@ -14,9 +14,13 @@ import type { PlanTarget } from "../ir/step.ts";
 import { isCodeStorage, isStorageType, type StorageType } from "../ir/storage.ts";
 import { elementCount } from "../ir/view.ts";
 import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
+import { hasTail } from "../kernels/gemm-int8/tail.ts";
+import { takesRows } from "../lower/code-products.ts";
+import { joinsOthers, QuantizedGroup } from "../lower/quantized-group.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
+import { numbersOf, tailBehind } from "./quantized-tail.ts";
 
 /** Codes with one scale and zero point, or one for each position of `axis`. */
 interface Codes extends Quantizer {
@@ -27,11 +31,46 @@ interface Codes extends Quantizer {
 
 export function recogniseQuantized(scope: Scope, target: PlanTarget): readonly Macro[] {
   const graph = PatternGraph.of(scope);
-  return graph.nodes().flatMap((node) => {
+  const spent = new Set<Node>();
+  const found = graph.nodes().flatMap((node) => {
     const operands = operandsOf(node, graph);
     if (operands === undefined || !multipliesCodes(operands.x.type, operands.w.type, target)) return [];
-    return macroOf(node, operands, graph) ?? [];
+    const product = productOf(node, operands, graph, spent);
+    if (product === undefined) return [];
+    for (const each of product.nodes) spent.add(each);
+    return product;
   });
+  const groups = groupsOf(found, graph);
+  return found.map(({ quantized, ...macro }) => {
+    const group = groups.get(quantized);
+    const lower = (context: MacroContext) =>
+      group === undefined ? lowerQuantized(context, quantized) : group.lower(context, quantized);
+    return { ...macro, lower };
+  });
+}
+
+interface Product extends Omit<Macro, "lower"> {
+  readonly quantized: Quantized;
+}
+
+/** Of products of the same codes by int8 matrices of the file. */
+function groupsOf(found: readonly Product[], graph: PatternGraph): ReadonlyMap<Quantized, QuantizedGroup> {
+  const groups = new Map<Value, Quantized[]>();
+  for (const { quantized } of found) {
+    const { x, w } = quantized;
+    const isMatrix =
+      w.codes.initializer !== undefined && !w.codes.isInput && graph.shape(w.codes)?.length === 2;
+    if (!isMatrix || graph.dtype(w.codes) !== "int8" || !joinsOthers(quantized)) continue;
+    const [first, ...rest] = groups.get(x.codes) ?? [];
+    const isAlike = first === undefined || (first.x.scale === x.scale && first.x.zero === x.zero);
+    if (isAlike) groups.set(x.codes, first === undefined ? [quantized] : [first, ...rest, quantized]);
+  }
+  return new Map(
+    [...groups.values()].flatMap((members) => {
+      const group = new QuantizedGroup(members);
+      return members.map((member) => [member, group] as const);
+    }),
+  );
 }
 
 interface Operands {
@@ -87,9 +126,7 @@ function fits(
 }
 
 function isZero({ zero, type }: Codes, graph: PatternGraph): boolean {
-  return (
-    zero === undefined || isCodeStorage(type) || (graph.elements(zero)?.every((each) => each === 0) ?? false)
-  );
+  return zero === undefined || isCodeStorage(type) || graph.isZero(zero);
 }
 
 function dequantized(value: Value | undefined, graph: PatternGraph): Codes | undefined {
@@ -115,17 +152,27 @@ interface Tail {
   readonly nodes: readonly Node[];
 }
 
-function macroOf(node: Node, { x, w, columns }: Operands, graph: PatternGraph): Macro | undefined {
+/** `spent`: nodes of products before. */
+function productOf(
+  node: Node,
+  { x, w, columns }: Operands,
+  graph: PatternGraph,
+  spent: ReadonlySet<Node>,
+): Product | undefined {
   const [output] = node.outputs;
   if (output === undefined) return undefined;
-  const own = biasOf(node.inputs[2], columns, graph);
-  if (node.inputs[2] !== undefined && own === undefined) return undefined;
-  const added = own === undefined ? addBehind(output, columns, graph) : undefined;
-  const bias = own ?? added?.bias;
+  const stated = biasOf(node.inputs[2], columns, graph);
+  if (node.inputs[2] !== undefined && stated === undefined) return undefined;
+  const added = stated === undefined ? addBehind(output, columns, graph) : undefined;
+  const bias = stated ?? added?.bias;
   const sum: Tail = added ?? { value: output, nodes: [] };
   const codes = quantizedBehind(sum.value, graph);
-  const end: Tail = codes ?? { value: sum.value, nodes: [] };
-  const nodes = graph.closed([node, ...sum.nodes, ...end.nodes], end.value);
+  const first: Tail = codes ?? { value: sum.value, nodes: [] };
+  const behind = hasTail(x.type, w.type) ? residualBehind(first.value, codes, graph, spent) : undefined;
+  const end: Tail = behind ?? first;
+  const known = knownCodes(node, x, w, graph);
+  const own = [...(known?.nodes ?? []), node, ...sum.nodes, ...first.nodes, ...(behind?.nodes ?? [])];
+  const nodes = graph.closed(own, end.value);
   if (nodes === undefined) return undefined;
   const attributes = {
     ints: (name: string) => intsAttributeIn(node, name, graph.scope),
@@ -135,18 +182,57 @@ function macroOf(node: Node, { x, w, columns }: Operands, graph: PatternGraph): 
   const kind = operatorOf(node) === "Conv" ? "convolution" : "product";
   const quantized: Quantized = {
     ...{ kind, attributes, isTurned, bias },
-    x: withoutZero(x, graph),
+    x: { ...withoutZero(x, graph), known: known?.codes },
     w: withoutZero(w, graph),
     to: codes?.to,
     low: codes?.low,
+    tail: behind?.tail,
   };
   const name = kind === "convolution" ? "QLinearConv" : "QLinearMatMul";
-  return {
-    name,
-    nodes,
-    output: end.value,
-    lower: (context: MacroContext) => lowerQuantized(context, quantized),
-  };
+  return { name, nodes, output: end.value, quantized };
+}
+
+/**
+ * What a convolution of few channels knows of its input's codes: their zero point, and where it is all that reads them, the floats that
+ * they are made of, which its kernel quantizes.
+ */
+function knownCodes(node: Node, x: Codes, w: Codes, graph: PatternGraph) {
+  const numbers = numbersOf([undefined, x.scale, x.zero], x.codes, graph);
+  const [shapeX, shapeW] = [graph.shape(x.codes), graph.shape(w.codes)];
+  const isRows =
+    operatorOf(node) === "Conv" &&
+    shapeX !== undefined &&
+    shapeW !== undefined &&
+    takesRows(shapeX, shapeW, intsAttributeIn(node, "dilations", graph.scope) ?? []);
+  if (numbers === undefined || !isRows) return undefined;
+  const back = graph.onlyReader(x.codes);
+  const quantize = graph.producerOf(x.codes);
+  const isOwn =
+    quantize !== undefined &&
+    operatorOf(quantize) === "QuantizeLinear" &&
+    back !== undefined &&
+    operatorOf(back) === "DequantizeLinear" &&
+    graph.onlyReader(back.outputs[0]) === node &&
+    graph.dtype(quantize.inputs[0]) === "float32";
+  const quantizer = isOwn ? numbersOf(quantize.inputs, x.codes, graph) : undefined;
+  const [value] = quantize?.inputs ?? [];
+  const isSame = quantizer?.zero === numbers.zero;
+  const from = value === undefined || quantizer === undefined || !isSame ? undefined : { value, quantizer };
+  const nodes = from === undefined ? [] : [quantize, back].filter((each) => each !== undefined);
+  return { codes: { zero: numbers.zero, from }, nodes };
+}
+
+/** A residual and what follows it, of codes whose scale and zero point are known, or of floats. */
+function residualBehind(
+  value: Value,
+  codes: ReturnType<typeof quantizedBehind>,
+  graph: PatternGraph,
+  spent: ReadonlySet<Node>,
+) {
+  if (codes === undefined)
+    return graph.dtype(value) === "float32" ? tailBehind(value, undefined, graph, spent) : undefined;
+  const between = numbersOf([undefined, codes.to.scale, codes.to.zero], codes.value, graph);
+  return between && tailBehind(value, between, graph, spent);
 }
 
 function withoutZero(codes: Codes, graph: PatternGraph): Codes {

@@ -8,13 +8,18 @@ import type { PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import { elementCount, stridesOf } from "../../cuda-runtime/ir/view.ts";
 import { type Harness, HarnessEmitter, type KernelCase } from "../../cuda-runtime/session/harness.ts";
 import { machineNamed } from "../../src/hardware/machine.ts";
+import { cases as codes } from "./cases/codes.ts";
+import { cases as tails } from "./cases/codes-tail.ts";
 import { cases as conv } from "./cases/conv.ts";
 import { cases as planes } from "./cases/conv-planes.ts";
 import { cases as gemm } from "./cases/gemm.ts";
 import { cases as ends } from "./cases/gemm-ends.ts";
 import { cases as thin } from "./cases/gemm-thin.ts";
 
-const families = { gemm, ends, thin, "conv and depthwise": conv, planes } as const;
+const families = {
+  ...{ gemm, ends, thin, codes, "tails of codes": tails },
+  ...{ "conv and depthwise": conv, planes },
+} as const;
 /** sm_90a twice, then sm_75, 80, 86, 89, 100 and 120. */
 const gpus = ["h200", "h100", "t4", "a100", "a10", "l4", "b200", "rtx5090"] as const;
 

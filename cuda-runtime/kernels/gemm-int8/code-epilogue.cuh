@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 #include "../common/storage.cuh"
+#include "code-tail.cuh"
 #include "params.generated.cuh"
 
 // Of the columns that a lane has of 32, as mma.m16n8k32 lays them out: 8 j + 2 t and the next one, at 2 j and 2 j + 1.
@@ -38,8 +39,11 @@ struct CodeColumns {
   __device__ __forceinline__ float real(int i, float sum, int) const { return __fadd_rn(__fmul_rn(sum, scale[i]), bias[i]); }
 };
 
-// What is stored: elements of kBytes; `pair` makes two neighbours of one row of their sums.
+struct CodeRows;
+
+// What is staged: elements of kBytes; `pair` makes two neighbours of one row of their sums. `Rows` takes them to where they belong.
 struct AsSums {
+  using Rows = CodeRows;
   static constexpr int kBytes = 4;
   template <typename Sum>
   __device__ __forceinline__ int2 pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
@@ -53,8 +57,9 @@ __device__ __forceinline__ __nv_bfloat162 pairOf(float first, float second, __nv
   return __floats2bfloat162_rn(first, second);
 }
 
-template <typename T>
+template <typename T, typename To = CodeRows>
 struct AsFloats {
+  using Rows = To;
   static constexpr int kBytes = sizeof(T);
   template <typename Sum>
   __device__ __forceinline__ auto pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
@@ -62,14 +67,16 @@ struct AsFloats {
   }
 };
 
+template <typename To>
 struct AsCodes {
+  using Rows = To;
   static constexpr int kBytes = 1;
   int zero = 0;
   float low, high;
 
   __device__ __forceinline__ AsCodes(const CodeProductParams& p) {
     if (p.zeroOut != nullptr) {
-      zero = p.dType == kInt8 ? static_cast<int>(*static_cast<const int8_t*>(p.zeroOut))
+      zero = p.codeType == kInt8 ? static_cast<int>(*static_cast<const int8_t*>(p.zeroOut))
                               : static_cast<int>(*static_cast<const uint8_t*>(p.zeroOut));
     }
     low = static_cast<float>(p.low - zero);
@@ -89,14 +96,19 @@ struct AsCodes {
   }
 };
 
-// `work` gets what a launch stores.
-template <typename Work>
+// `work` gets what a launch stages. ONLY_CODES: or floats, by a tail.
+template <bool HAS_TAIL, bool ONLY_CODES = false, typename Work>
 __device__ __forceinline__ void withOutput(const CodeProductParams& p, Work work) {
-  if (p.scale == nullptr) work(AsSums());
+  if constexpr (HAS_TAIL) {
+    if (p.tail.kind == kTailOfCodes) return work(AsCodes<TailRows<uint8_t>>(p));
+    if (p.tail.kind == kTailOfFloats) return work(AsFloats<float, TailRows<float>>());
+  }
+  if constexpr (ONLY_CODES) return work(AsCodes<CodeRows>(p));
+  else if (p.scale == nullptr) work(AsSums());
   else if (p.dType == kFloat16) work(AsFloats<__half>());
   else if (p.dType == kBFloat16) work(AsFloats<__nv_bfloat16>());
   else if (p.dType == kFloat32) work(AsFloats<float>());
-  else work(AsCodes(p));
+  else work(AsCodes<CodeRows>(p));
 }
 
 // The result's rows as bytes. `grain`: what all of their ends are multiples of, 16 or less.
@@ -116,9 +128,11 @@ struct CodeRows {
     grain = ends & -ends;
   }
 
-  // 16 rows from `row` on, BYTES of each from `column` on (in bytes), which lie PITCH apart in shared memory.
-  template <int ELEMENT, int BYTES, int PITCH>
-  __device__ __forceinline__ void store(const unsigned char* own, int row, int column) const {
+  // 16 rows from `row` on, COLUMNS of each from n on, which lie PITCH bytes apart in shared memory.
+  template <int ELEMENT, int COLUMNS, int PITCH>
+  __device__ __forceinline__ void store(const unsigned char* own, int row, int n) const {
+    constexpr int BYTES = COLUMNS * ELEMENT;
+    const int column = n * ELEMENT;
     if (grain == 16) storeBy<uint4, BYTES, PITCH>(own, row, column);
     else if (grain == 8) storeBy<uint2, BYTES, PITCH>(own, row, column);
     else if (ELEMENT == 4 || grain == 4) storeBy<uint32_t, BYTES, PITCH>(own, row, column);
@@ -145,13 +159,34 @@ struct CodeRows {
 // Of a warp, for what it stores at once: 16 rows of 128 bytes, and what keeps them in banks of their own.
 constexpr int kCodeSlabBytes = 16 * (128 + 32);
 
+// Of 8 BLOCKS columns: those that are staged at once.
+template <typename Output, int BLOCKS>
+constexpr int kSlabColumns = BLOCKS * 8 < 128 / Output::kBytes ? BLOCKS * 8 : 128 / Output::kBytes;
+
+// What results of 16 rows by 8 BLOCKS columns are added to, where a lane can hold it before there are any.
+template <typename Output, int BLOCKS, bool = std::is_same_v<typename Output::Rows, TailRows<uint8_t>>>
+struct AddedAhead {
+  __device__ __forceinline__ void fetch(const typename Output::Rows&, int, int) {}
+};
+template <typename Output, int BLOCKS>
+struct AddedAhead<Output, BLOCKS, true> {
+  static constexpr int kColumns = kSlabColumns<Output, BLOCKS>;
+  AddedVectors<kColumns / 32> of[BLOCKS * 8 / kColumns];
+
+  __device__ __forceinline__ void fetch(const typename Output::Rows& rows, int row, int n) {
+#pragma unroll
+    for (int slab = 0; slab < BLOCKS * 8 / kColumns; ++slab) rows.template fetch<kColumns>(of[slab], row, n + slab * kColumns);
+  }
+};
+
 // 16 rows by 8 BLOCKS columns of one warp, from `row` and column n on. `columns.of32(c)`: those from n + c on. `own`: the
 // warp's slab.
 template <typename Output, typename Columns, typename Sum, int BLOCKS>
-__device__ __forceinline__ void storeSums(const Output& output, const Columns& columns, const CodeRows& rows, int row, int n,
-                                          const Sum (&sums)[BLOCKS][4], const int (&rowSums)[2], unsigned char* own) {
+__device__ __forceinline__ void storeSums(const Output& output, const Columns& columns, const typename Output::Rows& rows, int row,
+                                          int n, const Sum (&sums)[BLOCKS][4], const int (&rowSums)[2], unsigned char* own,
+                                          const AddedAhead<Output, BLOCKS>& ahead) {
   constexpr int kBytes = Output::kBytes;
-  constexpr int kColumns = BLOCKS * 8 < 128 / kBytes ? BLOCKS * 8 : 128 / kBytes;
+  constexpr int kColumns = kSlabColumns<Output, BLOCKS>;
   constexpr int kPitch = kColumns * kBytes + (kBytes == 4 ? 32 : 16);
   static_assert(BLOCKS % 4 == 0 && 16 * kPitch <= kCodeSlabBytes, "a slab");
   const int g = threadIdx.x / 4 & 7, t = threadIdx.x & 3;
@@ -172,7 +207,19 @@ __device__ __forceinline__ void storeSums(const Output& output, const Columns& c
       }
     }
     __syncwarp();
-    rows.store<kBytes, kColumns * kBytes, kPitch>(own, row, (n + first) * kBytes);
+    if constexpr (std::is_same_v<typename Output::Rows, TailRows<uint8_t>>)
+      rows.template store<kColumns, kPitch>(own, row, n + first, ahead.of[first / kColumns]);
+    else if constexpr (std::is_same_v<typename Output::Rows, TailRows<float>>)
+      rows.template store<kColumns, kPitch>(own, row, n + first, AddedVectors<kColumns / 32>());
+    else
+      rows.template store<kBytes, kColumns, kPitch>(own, row, n + first);
     __syncwarp();
   }
+}
+
+// What a tile's results are stored by.
+template <typename Output>
+__device__ __forceinline__ typename Output::Rows rowsOf(const CodeProductParams& p, int batch, const Output&) {
+  if constexpr (std::is_same_v<typename Output::Rows, CodeRows>) return CodeRows(p, batch, Output::kBytes);
+  else return typename Output::Rows(p, batch);
 }

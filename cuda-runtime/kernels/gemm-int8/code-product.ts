@@ -6,8 +6,10 @@ import type { TensorMap } from "../../ir/params.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, sliced, type View } from "../../ir/view.ts";
+import { canWalkCodes, walkMaps, walkSizeOf, windowFields } from "./code-walk.ts";
 import { cheapestTile, codeProductMicroseconds, type ProductSize } from "./cost.ts";
 import { codeMapsStruct, codeProductStruct, codeSumsStruct } from "./params.table.ts";
+import { type CodeTail, codeRange, hasTail, isCodeType, tailFields } from "./tail.ts";
 
 /** As entries name them. */
 const codeNames: Readonly<Partial<Record<StorageType, string>>> = {
@@ -22,11 +24,13 @@ export interface CodeEpilogue {
   /** Sums times this; of one element or one a column. Undefined: `to` takes the integer sums. */
   readonly scale?: View | undefined;
   readonly bias?: View | undefined;
-  /** One code of `to`'s type. */
+  /** One code of `to`'s type, or of that of codes between. */
   readonly zeroOut?: View | undefined;
-  /** Codes that `to` may get; its type's unless given. */
+  /** Codes that sums may be rounded to; their type's unless given. */
   readonly low?: number | undefined;
   readonly high?: number | undefined;
+  /** Of integers alone. */
+  readonly tail?: CodeTail | undefined;
 }
 
 export interface CodeProductRequest {
@@ -76,7 +80,8 @@ export function emitCodeProduct(emitter: Emitter, request: CodeProductRequest): 
   const d = batched(to);
   const [batch = 1, m = 1, k = 1] = a.shape;
   const n = b.shape[1] ?? 1;
-  launchProduct(emitter, request, { a, b, d, size: { m, n, k, batch }, window: undefined });
+  const epilogue = withResidual(request.epilogue, batched);
+  launchProduct(emitter, { ...request, epilogue }, { a, b, d, size: { m, n, k, batch }, window: undefined });
 }
 
 /** Σ over taps and channels; positions outside of x are `zeroA`. */
@@ -93,8 +98,24 @@ export function emitCodeConv(
   const k = channels * tapsY * tapsX;
   const b: View = { ...packed, shape: [1, filters, k], strides: [0, k, 1] };
   const m = images * (to.shape[2] ?? 1) * (to.shape[3] ?? 1);
-  const d: View = { ...to, shape: [1, m, filters], strides: [0, to.strides[3] ?? 1, 1] };
-  launchProduct(emitter, { ...request, to }, { a: x, b, d, size: { m, n: filters, k, batch: 1 }, window });
+  const rows = (view: View): View => ({
+    ...view,
+    shape: [1, m, filters],
+    strides: [0, view.strides[3] ?? 1, 1],
+  });
+  const [d, epilogue] = [rows(to), withResidual(request.epilogue, rows)];
+  launchProduct(
+    emitter,
+    { ...request, to, epilogue },
+    { a: x, b, d, size: { m, n: filters, k, batch: 1 }, window },
+  );
+}
+
+/** The same of a residual that is seen in another way. */
+export function withResidual(epilogue: CodeEpilogue, seen: (view: View) => View): CodeEpilogue {
+  const residual = epilogue.tail?.residual;
+  if (epilogue.tail === undefined || residual === undefined) return epilogue;
+  return { ...epilogue, tail: { ...epilogue.tail, residual: { ...residual, view: seen(residual.view) } } };
 }
 
 /** [K, taps, C] with as many channels as x has, those beyond w's own zero. */
@@ -141,16 +162,27 @@ function launchProduct(
   operands: Operands,
 ): void {
   const { a, b, d, size, window } = operands;
-  const { scale, bias, zeroOut, low, high } = request.epilogue;
+  const { scale, bias, zeroOut, low, high, tail } = request.epilogue;
   const zeroB = request.zeroB && wideZeros(emitter, request.zeroB, size.n);
   const addend = addendOf(emitter, request, operands, zeroB);
   const fill = window === undefined ? undefined : request.zeroA;
   const mayFetch = window === undefined && zeroB === undefined && isFetched(a) && isFetched(b);
-  const tile = cheapestTile(size, request.to.type, { ...emitter.target, mayFetch });
+  const result = { type: request.to.type, tail };
+  const isWalked =
+    zeroB === undefined &&
+    fill === undefined &&
+    hasTail(a.type, b.type) &&
+    (tail !== undefined || isCodeType(result.type));
+  const walk = window && isWalked && canWalkCodes(window) ? walkSizeOf(window) : undefined;
+  const { tile, parts } = cheapestTile(size, result, { ...emitter.target, mayFetch, walk });
   const [tilesM, tilesN] = [Math.ceil(size.m / tile.m), Math.ceil(size.n / tile.n)];
-  const [least, most] = rangeOf(request.to.type);
+  const codeType = tail?.between?.type ?? request.to.type;
+  const [least, most] = codeRange(codeType);
   const step = (view: View, axis: number) => ((view.shape[axis] ?? 1) === 1 ? 0 : (view.strides[axis] ?? 0));
-  const reads = [a, b, addend, zeroB, scale, bias, zeroOut, fill].filter((view) => view !== undefined);
+  const residual = tail?.residual?.view;
+  const reads = [a, b, addend, zeroB, scale, bias, zeroOut, fill, residual].filter(
+    (each) => each !== undefined,
+  );
   const params: ValuesOf<typeof codeProductStruct> = {
     ...{ a, b, d: request.to, addend, zeroB, scale, bias, zeroOut, fill },
     ...{ m: size.m, n: size.n, k: size.k, batch: size.batch, tilesM, tilesN },
@@ -162,26 +194,33 @@ function launchProduct(
     dM: step(d, 1),
     scaleStep: scale === undefined || elementCount(scale.shape) === 1 ? 0 : 1,
     dType: storageTypes[request.to.type].code,
+    codeType: storageTypes[codeType].code,
     low: Math.max(low ?? least, least),
     high: Math.min(high ?? most, most),
     ...windowFields(window),
+    tail: tailFields(tail, step),
   };
   const isHopper = tile.kind === "hopper";
+  const maps =
+    window === undefined || !isHopper
+      ? { a: mapOf(a, tile.m), b: mapOf(b, tile.n), taps: 0, boxesOfTap: 0 }
+      : walkMaps(window, b, tile, parts);
   const name = `${codeNames[a.type]}${codeNames[b.type]}_${isHopper ? "h" : ""}${tile.m}x${tile.n}`;
-  const family = isHopper ? "gemm-int8-hopper" : "gemm-int8";
+  const variant = window !== undefined && isHopper ? `_${parts}` : "";
+  const family = `${variant === "" ? "gemm" : "conv"}-int8${isHopper ? "-hopper" : ""}`;
   const blocks = tilesM * tilesN * size.batch;
   emitter.launch({
-    kernel: { kind: "built", family, entry: `codes_${window === undefined ? "" : "conv_"}${name}` },
+    kernel: { kind: "built", family, entry: `codes_${window === undefined ? "" : "conv_"}${name}${variant}` },
     grid: [isHopper ? Math.min(blocks, emitter.target.multiprocessors) : blocks, 1, 1],
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params: isHopper
-      ? writeParams(codeMapsStruct, { a: mapOf(a, tile.m), b: mapOf(b, tile.n), p: params })
+      ? writeParams(codeMapsStruct, { ...maps, p: params })
       : writeParams(codeProductStruct, params),
     reads,
     writes: [request.to],
     flops: 2 * size.m * size.n * size.k * size.batch,
-    predictedMicroseconds: codeProductMicroseconds(size, tile, request.to.type, emitter.target),
+    predictedMicroseconds: codeProductMicroseconds(size, { tile, parts, walk }, result, emitter.target),
     detail: `${size.m}x${size.n}x${size.k}`,
   });
 }
@@ -202,25 +241,6 @@ function mapOf(view: View, rows: number): TensorMap {
 /** Whether TMA takes it: strides and address are multiples of 16 (`alongK` has seen to it), and rows do not repeat. */
 function isFetched({ shape, strides }: View): boolean {
   return shape[1] === 1 || (strides[1] ?? 0) > 0;
-}
-
-function windowFields(window: CodeWindow | undefined) {
-  const none = [0, 0, 0, 0] as const;
-  const { shape, strides } = window?.x ?? { shape: none, strides: none };
-  const [outHeight = 1, outWidth = 1] = window?.to.shape.slice(2) ?? [];
-  const [strideY, strideX] = window?.strides ?? [1, 1];
-  const [dilationY, dilationX] = window?.dilations ?? [1, 1];
-  const [padY, padX] = window?.pads ?? [0, 0];
-  return {
-    ...{ channels: shape[1] ?? 0, height: shape[2] ?? 0, width: shape[3] ?? 0 },
-    ...{ outWidth, outPositions: outHeight * outWidth, tapsX: window?.w.shape[3] ?? 1 },
-    ...{ strideY, strideX, dilationY, dilationX, padY, padX },
-    ...{ xN: strides[0] ?? 0, xH: strides[2] ?? 0, xW: strides[3] ?? 0 },
-  };
-}
-
-function rangeOf(type: StorageType): readonly [number, number] {
-  return type === "uint8" ? [0, 255] : [-128, 127];
 }
 
 /** [n] of int32. */

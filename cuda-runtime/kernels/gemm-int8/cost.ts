@@ -9,6 +9,8 @@ import { bytesOfType, type StorageType } from "../../ir/storage.ts";
 import { epilogueClocks } from "../gemm/cost.ts";
 import { dramShareOf, hopperRates, stayingClocks } from "../gemm/staying-cost.ts";
 import type { HopperRow } from "../gemm/table.ts";
+import { type WalkSize, walkDepth, walkSteps } from "./code-walk.ts";
+import type { CodeTail } from "./tail.ts";
 
 export interface ProductSize {
   readonly m: number;
@@ -73,39 +75,100 @@ export const codeTiles: readonly Tile[] = [
   hopper(64, 32, 16, "turns"),
 ];
 
+/** Of kernels that walk through an image: parts of a stage, each a box of channels of one tap. */
+export const walkParts: Readonly<Record<string, readonly number[]>> = {
+  "128x128": [1],
+  "128x64": [1, 2, 4],
+  "64x128": [1],
+  "64x64": [1, 2],
+  "64x32": [1, 2, 4],
+};
+
 export interface TileTarget extends PlanTarget {
   /** Whether TMA takes the operands, and the product is one that kernels of Hopper do. */
   readonly mayFetch: boolean;
+  /** A convolution that TMA may walk through. */
+  readonly walk?: WalkSize | undefined;
 }
 
-export function cheapestTile(size: ProductSize, type: StorageType, target: TileTarget): Tile {
-  const taken = codeTiles.filter(({ kind }) => kind === "mma" || (target.mayFetch && target.features.wgmma));
-  const [first, ...rest] = taken.map((tile) => ({
-    tile,
-    time: codeProductMicroseconds(size, tile, type, target),
+/** What becomes of sums. */
+export interface CodeResult {
+  readonly type: StorageType;
+  readonly tail?: CodeTail | undefined;
+}
+
+export interface TileChoice {
+  readonly tile: Tile;
+  /** Of a stage where TMA walks through an image, else 1. */
+  readonly parts: number;
+  readonly walk: WalkSize | undefined;
+}
+
+/** Of those that memory keeps waiting alike, the one that computes the least. */
+export function cheapestTile(size: ProductSize, result: CodeResult, target: TileTarget): TileChoice {
+  const [first, ...rest] = choicesFor(target).map((choice) => ({
+    choice,
+    ...partsOf(size, choice, result, target),
   }));
   if (first === undefined) throw new Error("tc-lint bug: no kernel for products of codes");
-  return rest.reduce((best, each) => (each.time < best.time ? each : best), first).tile;
+  const slower = (each: typeof first) => Math.max(each.computing, each.memory);
+  return rest.reduce((best, each) => {
+    const difference = slower(each) - slower(best);
+    return difference < 0 || (difference === 0 && each.computing < best.computing) ? each : best;
+  }, first).choice;
+}
+
+function choicesFor({ mayFetch, walk, features }: TileTarget): TileChoice[] {
+  return codeTiles.flatMap((tile): TileChoice[] => {
+    if (tile.kind === "mma") return [{ tile, parts: 1, walk: undefined }];
+    if (!features.wgmma) return [];
+    if (mayFetch) return [{ tile, parts: 1, walk: undefined }];
+    return walk === undefined
+      ? []
+      : (walkParts[`${tile.m}x${tile.n}`] ?? []).map((parts) => ({ tile, parts, walk }));
+  });
 }
 
 /** Multiply-adds of bytes for one of halves. */
 const rateOfHalves = 2;
+/**
+ * Of a multiprocessor, for an element that a tail makes: 16 instructions on 128 lanes with codes between and a residual, which is about
+ * what is done to it before (estimated).
+ */
+const tailClocks = 0.15;
 /** Clocks until a block's first tile is there, as of the kernels of halves. */
 const startOfMma = 2500;
 
 export function codeProductMicroseconds(
   size: ProductSize,
-  tile: Tile,
-  type: StorageType,
+  choice: TileChoice,
+  result: CodeResult,
   target: PlanTarget,
 ): number {
+  const { computing, memory } = partsOf(size, choice, result, target);
+  return target.launchMicroseconds + Math.max(computing, memory);
+}
+
+/** What multiprocessors take, and what memory does, in microseconds. */
+function partsOf(
+  size: ProductSize,
+  { tile, parts, walk }: TileChoice,
+  { type, tail }: CodeResult,
+  target: PlanTarget,
+): { readonly computing: number; readonly memory: number } {
   const { m, n, k, batch } = size;
   const isHopper = tile.kind === "hopper";
-  const clocks = isHopper ? hopperClocks(size, tile, type, target) : mmaClocks(size, tile, type, target);
-  const bytes = batch * (m * k + n * k + m * n * bytesOfType(type));
+  const deep = walk === undefined ? size : { ...size, k: walkSteps(walk, parts) * walkDepth };
+  const products = isHopper ? hopperClocks(deep, tile, type, target) : mmaClocks(size, tile, type, target);
+  const residual = tail?.residual === undefined ? 0 : bytesOfType(tail.residual.view.type);
+  const bytes = batch * (m * k + n * k + m * n * (bytesOfType(type) + residual));
   const tiles = Math.ceil(m / tile.m) * Math.ceil(n / tile.n) * batch;
-  const memory = bytes / target.bandwidth.dram / (isHopper ? dramShareOf(tiles, target) : 1);
-  return target.launchMicroseconds + Math.max(clocks / target.clocksPerMicrosecond, memory);
+  const perMultiprocessor = Math.ceil(tiles / target.multiprocessors) * tile.m * tile.n;
+  const clocks = products + (tail === undefined ? 0 : tailClocks * perMultiprocessor);
+  return {
+    computing: clocks / target.clocksPerMicrosecond,
+    memory: bytes / target.bandwidth.dram / dramShareOf(tiles, target),
+  };
 }
 
 function hopperClocks(size: ProductSize, tile: HopperTile, type: StorageType, target: PlanTarget): number {

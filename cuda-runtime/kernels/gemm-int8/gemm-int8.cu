@@ -19,6 +19,8 @@ __device__ __forceinline__ uint32_t chunkAt(uint32_t tile, int row, int chunk) {
 template <typename A, typename B, int BM, int BN, int WARPS_M, int WARPS_N, int STAGES, bool CONV>
 struct CodeProduct {
   using Sum = typename A::Sum;
+  // Weights are signed.
+  static constexpr bool kHasTail = std::is_same_v<B, S8>;
   static constexpr int kThreads = WARPS_M * WARPS_N * 32;
   static constexpr int kRowsAtOnce = kThreads / kChunks;
   static constexpr int kLoadsA = BM / kRowsAtOnce;
@@ -207,12 +209,14 @@ struct CodeProduct {
     // The last tiles are multiplied, and what lies there is overwritten.
     cpAsyncWait<0>();
     __syncthreads();
-    withOutput(p, [&](const auto& output) {
-      const CodeRows rows(p, at.batch, output.kBytes);
+    withOutput<kHasTail>(p, [&](const auto& output) {
+      const auto rows = rowsOf(p, at.batch, output);
 #pragma unroll
       for (int i = 0; i < kBlocksM; ++i) {
         const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};
-        storeSums(output, columns, rows, row + i * 16, n, sums[i], ofRows, own);
+        AddedAhead<std::decay_t<decltype(output)>, kBlocksN> ahead;
+        ahead.fetch(rows, row + i * 16, n);
+        storeSums(output, columns, rows, row + i * 16, n, sums[i], ofRows, own, ahead);
       }
     });
   }

@@ -1,5 +1,34 @@
 /** @file The parameters of the kernels of gemm-int8/. */
-import { flag, i32, i64, nested, pointer, StructTable, tensorMap } from "../../ir/param-table.ts";
+import { f32, flag, i32, i64, nested, pointer, StructTable, tensorMap, u32 } from "../../ir/param-table.ts";
+import { activationStruct } from "../common/params.table.ts";
+
+export const codeRealsStruct = new StructTable("CodeReals", "What real numbers codes of a byte stand for.", {
+  scale: f32(),
+  base: f32("2^23, the zero point, and 128 of signed codes: what a code's float is above the difference."),
+  flip: u32("0x80808080 of signed codes, which are compared as unsigned ones then."),
+});
+
+export const codeTailStruct = new StructTable(
+  "CodeTail",
+  "What is done to results behind their scale and bias, before they are stored.",
+  {
+    kind: i32("A TailKind."),
+    activation: nested(activationStruct, "Of floats, before the residual; none of codes."),
+    between: nested(codeRealsStruct, "What they were rounded to."),
+    residual: pointer("const void", "[m, n], added. Null: nothing."),
+    rBatch: i64(),
+    rM: i32(),
+    rType: i32(),
+    added: nested(codeRealsStruct, "A residual of codes."),
+    last: nested(activationStruct, "Behind the residual."),
+    scale: f32("Of d's codes."),
+    inverse: f32("1 / scale, rounded, and what is left of it."),
+    rest: f32(),
+    low: f32("Numbers below are this one, which is that of the least code."),
+    high: f32(),
+    zeros: u32("d's zero point, four times."),
+  },
+);
 
 export const codeProductStruct = new StructTable(
   "CodeProductParams",
@@ -15,7 +44,7 @@ export const codeProductStruct = new StructTable(
     ),
     scale: pointer("const float", "Sums times this are what is stored; null: integer sums are."),
     bias: pointer("const float", "Of each column, added behind the scale. Null: nothing."),
-    zeroOut: pointer("const void", "One code of d's type. Null: 0."),
+    zeroOut: pointer("const void", "One code of `codeType`. Null: 0."),
     fill: pointer("const void", "One code of a: what lies outside of a convolution's input. Null: 0."),
     aBatch: i64(),
     bBatch: i64(),
@@ -31,6 +60,7 @@ export const codeProductStruct = new StructTable(
     dM: i32(),
     scaleStep: i32("Between the scales of neighbouring columns: 0 or 1."),
     dType: i32(),
+    codeType: i32("What sums are rounded to: d's type, or that of codes between."),
     low: i32("Codes below are this one: what a type, or an activation, leaves."),
     high: i32(),
     channels: i32("Of a convolution: a multiple of 16."),
@@ -48,6 +78,7 @@ export const codeProductStruct = new StructTable(
     xN: i32(),
     xH: i32(),
     xW: i32(),
+    tail: nested(codeTailStruct),
   },
 );
 
@@ -55,9 +86,13 @@ export const codeMapsStruct = new StructTable(
   "CodeMapsParams",
   "A product of codes whose operands TMA fetches.",
   {
-    a: tensorMap("Axes k, m (or n), batch; boxes of one tile."),
-    b: tensorMap(),
+    a: tensorMap(
+      "Axes k, m, batch; boxes of one tile. Of an image: channels, width, height, batch; columns of positions.",
+    ),
+    b: tensorMap("Axes k, n, batch; or channels, taps, filters."),
     p: nested(codeProductStruct),
+    taps: i32("Of a convolution."),
+    boxesOfTap: i32("Of channels."),
   },
 );
 

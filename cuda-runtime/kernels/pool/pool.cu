@@ -1,12 +1,13 @@
 // Pools: windows of neighbouring channels as vectors, any other layout and type one element at a time, whole images by
 // a block each; and the inverse of a maximum, and pools over regions of interest.
-// hot: pool_f16_*, pool_bf16_*, pool_f32_*
+// hot: pool_f16_*, pool_bf16_*, pool_f32_*, pool_s8_*, pool_u8_*
 #include <type_traits>
 
 #include "../common/launch.cuh"
 #include "../common/vectors.cuh"
 #include "unpool-roi.cuh"
 #include "window.cuh"
+#include "words.cuh"
 
 template <int KIND, int WIDTH> struct Pooled {
   float v[WIDTH];
@@ -70,13 +71,12 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolV
   storeAll<E, WIDTH>(pooled.v, y);
 }
 
-// Pairs of halves are compared as they are; all loads of a window are in flight at once. Positions outside the image are its edge's, so that a
-// window has to hold one inside; DEPTH of the window is 1.
+// Neighbours that lie in a word are compared as they are; all loads of a window are in flight at once. Positions outside the image are its
+// edge's, so that a window has to hold one inside; DEPTH of the window is 1.
 template <typename E, int HEIGHT, int WIDTH> __device__ __forceinline__ void poolPairs(const PoolParams& p) {
-  using Pair = std::conditional_t<std::is_same_v<E, __half>, __half2, __nv_bfloat162>;
   const unsigned thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= static_cast<unsigned>(p.threads)) return;
-  const Spot spot = spotOf(p, thread, 8);
+  const Spot spot = spotOf(p, thread, 16 / sizeof(E));
   const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(spot.batch) * p.xBatch + spot.channel +
                static_cast<int64_t>(min(max(spot.at[0] * p.stride[0] - p.pad[0], 0), p.input[0] - 1)) * p.xAxes[0];
   uint4 loaded[HEIGHT * WIDTH];
@@ -90,15 +90,10 @@ template <typename E, int HEIGHT, int WIDTH> __device__ __forceinline__ void poo
       loaded[kh * WIDTH + kw] = __ldg(reinterpret_cast<const uint4*>(row + static_cast<int64_t>(width) * p.xAxes[2]));
     }
   }
-  const auto larger = [](unsigned a, unsigned b) {
-    const Pair pair = __hmax2_nan(reinterpret_cast<const Pair&>(a), reinterpret_cast<const Pair&>(b));
-    return reinterpret_cast<const unsigned&>(pair);
-  };
   uint4 largest = loaded[0];
 #pragma unroll
   for (int i = 1; i < HEIGHT * WIDTH; ++i) {
-    const uint4& other = loaded[i];
-    largest = make_uint4(larger(largest.x, other.x), larger(largest.y, other.y), larger(largest.z, other.z), larger(largest.w, other.w));
+    largest = largerOf<E>(largest, loaded[i]);
   }
   E* y = static_cast<E*>(p.y) + static_cast<int64_t>(spot.batch) * p.yBatch + static_cast<int64_t>(spot.at[0]) * p.yAxes[0] +
          static_cast<int64_t>(spot.at[1]) * p.yAxes[1] + static_cast<int64_t>(spot.at[2]) * p.yAxes[2] + spot.channel;
@@ -114,6 +109,49 @@ PAIRS(f16, __half, 2)
 PAIRS(f16, __half, 3)
 PAIRS(bf16, __nv_bfloat16, 2)
 PAIRS(bf16, __nv_bfloat16, 3)
+PAIRS(s8, int8_t, 2)
+PAIRS(s8, int8_t, 3)
+PAIRS(u8, uint8_t, 2)
+PAIRS(u8, uint8_t, 3)
+
+// Codes of a byte, 16 channels a thread, windows of any size.
+template <typename E> __device__ __forceinline__ void poolCodes(const PoolParams& p) {
+  const unsigned thread = blockIdx.x * 128 + threadIdx.x;
+  if (thread >= static_cast<unsigned>(p.threads)) return;
+  const Spot spot = spotOf(p, thread, 16);
+  const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(spot.batch) * p.xBatch + spot.channel;
+  constexpr unsigned kLeast = std::is_same_v<E, int8_t> ? 0x80808080u : 0u;
+  uint4 largest = make_uint4(kLeast, kLeast, kLeast, kLeast);
+#pragma unroll 1
+  for (int kd = 0; kd < p.kernel[0]; ++kd) {
+    const int depth = spot.at[0] * p.stride[0] - p.pad[0] + kd * p.dilation[0];
+    if (static_cast<unsigned>(depth) >= static_cast<unsigned>(p.input[0])) continue;
+#pragma unroll 1
+    for (int kh = 0; kh < p.kernel[1]; ++kh) {
+      const int height = spot.at[1] * p.stride[1] - p.pad[1] + kh * p.dilation[1];
+      if (static_cast<unsigned>(height) >= static_cast<unsigned>(p.input[1])) continue;
+      const E* row = x + static_cast<int64_t>(depth) * p.xAxes[0] + static_cast<int64_t>(height) * p.xAxes[1];
+      const int first = spot.at[2] * p.stride[2] - p.pad[2];
+#pragma unroll 1
+      for (int kw = 0; kw < p.kernel[2]; ++kw) {
+        const int width = first + kw * p.dilation[2];
+        if (static_cast<unsigned>(width) >= static_cast<unsigned>(p.input[2])) continue;
+        largest = largerOf<E>(largest, __ldg(reinterpret_cast<const uint4*>(row + static_cast<int64_t>(width) * p.xAxes[2])));
+      }
+    }
+  }
+  E* y = static_cast<E*>(p.y) + static_cast<int64_t>(spot.batch) * p.yBatch + static_cast<int64_t>(spot.at[0]) * p.yAxes[0] +
+         static_cast<int64_t>(spot.at[1]) * p.yAxes[1] + static_cast<int64_t>(spot.at[2]) * p.yAxes[2] + spot.channel;
+  *reinterpret_cast<uint4*>(y) = largest;
+}
+
+#define CODES(NAME, E)                                                                                             \
+  extern "C" __global__ void __launch_bounds__(128) pool_##NAME##_max(const __grid_constant__ PoolParams p) {      \
+    beginKernel();                                                                                                 \
+    poolCodes<E>(p);                                                                                               \
+  }
+CODES(s8, int8_t)
+CODES(u8, uint8_t)
 
 // The sum of a whole image in a block: threadIdx.x takes neighbouring channels, threadIdx.y positions in turn.
 template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolWhole(const PoolParams& p) {

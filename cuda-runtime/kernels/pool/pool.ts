@@ -4,7 +4,13 @@ import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import type { ParamBlock } from "../../ir/params.ts";
-import { bytesOfType, type FloatStorage, isFloatStorage, storageTypes } from "../../ir/storage.ts";
+import {
+  bytesOfType,
+  type FloatStorage,
+  isFloatStorage,
+  type StorageType,
+  storageTypes,
+} from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import {
   channelAlignment,
@@ -45,6 +51,8 @@ export interface PoolRequest {
 }
 
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
+/** Of types that kernels take by vectors; of codes maxima alone. */
+const vectorNames: Readonly<Partial<Record<StorageType, string>>> = { ...names, int8: "s8", uint8: "u8" };
 const threads = 128;
 const wholeThreads = 512;
 /** What a thread waits for at each element of a window, and of an image that a block shares (bench/measurements/h200-runtime-steps.jsonl). */
@@ -60,11 +68,12 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
   if (elementCount(to.shape) === 0) return;
   const from = spatialOf(x);
   const y = spatialOf(to);
-  const vector = indices === undefined && kind !== "lp" ? vectorOf(from, y) : 1;
-  const pairs = vector === 8 && kind === "max" ? pairsOf(request, from, y) : undefined;
+  const isOfVectors = indices === undefined && kind !== "lp" && (kind === "max" || isFloatStorage(x.type));
+  const vector = isOfVectors ? vectorOf(from, y) : 1;
+  const pairs = vector >= 8 && kind === "max" ? pairsOf(request, from, y) : undefined;
   const entry =
-    vector > 1 && isFloatStorage(x.type)
-      ? `pool_${names[x.type]}_${kind === "max" ? "max" : "average"}${pairs ?? ""}`
+    vector > 1
+      ? `pool_${vectorNames[x.type]}_${kind === "max" ? "max" : "average"}${pairs ?? ""}`
       : "pool_any";
   const count = (y.channels / vector) * y.batch * y.size[0] * y.size[1] * y.size[2];
   emitter.launch({
@@ -108,7 +117,7 @@ function pairsOf(request: PoolRequest, x: Spatial, y: Spatial): string | undefin
 
 /** Channels that are read and written as one vector of 16 bytes; 1 where they cannot. */
 function vectorOf(x: Spatial, y: Spatial): number {
-  if (!isFloatStorage(x.view.type)) return 1;
+  if (vectorNames[x.view.type] === undefined) return 1;
   const vector = 16 / bytesOfType(x.view.type);
   const isAligned = [x, y].every(
     (each) => each.channelStride === 1 && channelAlignment(each) === 16 && each.channels % vector === 0,

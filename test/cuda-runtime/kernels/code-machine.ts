@@ -6,14 +6,17 @@ import type { StructLayout } from "../../../cuda-runtime/ir/param-table.ts";
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type StorageType, storageTypes } from "../../../cuda-runtime/ir/storage.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
+import { codeRowsStruct } from "../../../cuda-runtime/kernels/code-rows/params.table.ts";
 import {
   codeMapsStruct,
   codeProductStruct,
   codeSumsStruct,
+  codeTailStruct,
 } from "../../../cuda-runtime/kernels/gemm-int8/params.table.ts";
 import type { copyViews } from "../../../cuda-runtime/kernels/transpose/transpose.ts";
 import { decodeValues } from "../../../cuda-runtime/session/numbers.ts";
 import type { PlanMemory } from "../plan/machine.ts";
+import { withTail } from "./code-tail-machine.ts";
 
 /** In the place of `copyViews`: a launch that says what it copies. */
 export const plainCopies: typeof copyViews = (emitter, from, to) => {
@@ -36,7 +39,8 @@ export function runCodes(launch: Launch, memory: PlanMemory): void {
 
 export function runCodeKernel(launch: Launch, memory: Bytes): void {
   const { entry } = launch.kernel;
-  if (entry === "code_sums") runSums(new Fields(codeSumsStruct, launch, memory));
+  if (entry === "code_rows") runRows(new Fields(codeRowsStruct, launch, memory), launch);
+  else if (entry === "code_sums") runSums(new Fields(codeSumsStruct, launch, memory));
   else if (entry.startsWith("codes_")) runProduct(productFields(launch, memory), entry);
   else throw new Error(`no definition of ${entry}`);
 }
@@ -50,7 +54,7 @@ function productFields(launch: Launch, memory: Bytes): Fields {
 
 type Bytes = Pick<PlanMemory, "bytesOf">;
 
-class Fields {
+export class Fields {
   readonly #offsets: ReadonlyMap<string, number>;
   readonly #data: DataView;
   readonly #launch: Launch;
@@ -66,6 +70,15 @@ class Fields {
 
   int(name: string): number {
     return this.#data.getInt32(this.#offsets.get(name) ?? -1, true);
+  }
+
+  float(name: string): number {
+    return this.#data.getFloat32(this.#offsets.get(name) ?? -1, true);
+  }
+
+  /** Of a struct within this one. */
+  within(name: string, layout: StructLayout): Fields {
+    return new Fields(layout, this.#launch, this.#memory, this.#offsets.get(name) ?? -1);
   }
 
   view(name: string): View | undefined {
@@ -129,24 +142,69 @@ function runProduct(fields: Fields, entry: string): void {
     for (let n = 0; n < columns; n++) {
       const sum = row.reduce((all, code, k) => all + code * fields.element("b", n * fields.int("bN") + k), 0);
       const whole = sum + fields.element("addend", n) - fields.element("zeroB", n) * rowSum;
-      storeSum(fields, m * fields.int("dM") + n, n, whole);
+      storeSum(fields, [m, n], whole);
     }
   }
 }
 
-function storeSum(fields: Fields, at: number, n: number, whole: number): void {
+function storeSum(fields: Fields, [m, n]: readonly [number, number], whole: number): void {
+  const at = m * fields.int("dM") + n;
   const type = typeOfCode(fields.int("dType"));
   if (fields.view("scale") === undefined) return fields.store("d", at, "int32", whole | 0);
   const scaled = Math.fround(Math.fround(whole) * fields.element("scale", n * fields.int("scaleStep")));
   const real = Math.fround(scaled + fields.element("bias", n));
-  if (type !== "int8" && type !== "uint8") return fields.store("d", at, type, real);
-  const zero = fields.element("zeroOut", 0, type);
-  const bounded = Math.min(Math.max(real, fields.int("low") - zero), fields.int("high") - zero);
-  fields.store("d", at, type, roundToEven(bounded) + zero);
+  const tail = fields.within("tail", codeTailStruct);
+  const kind = tail.int("kind");
+  // Floats with a tail are no codes yet.
+  const first = kind === 2 || !isCode(typeOfCode(fields.int("codeType"))) ? real : codeOf(fields, real);
+  fields.store("d", at, type, kind === 0 ? first : withTail(tail, [m, n], first, type));
 }
 
-function typeOfCode(code: number): StorageType {
+function isCode(type: StorageType): boolean {
+  return type === "int8" || type === "uint8";
+}
+
+function codeOf(fields: Fields, real: number): number {
+  const zero = fields.element("zeroOut", 0, typeOfCode(fields.int("codeType")));
+  const bounded = Math.min(Math.max(real, fields.int("low") - zero), fields.int("high") - zero);
+  return roundToEven(bounded) + zero;
+}
+
+export function typeOfCode(code: number): StorageType {
   const found = Object.entries(storageTypes).find(([, row]) => row.code === code)?.[0];
   if (found === undefined) throw new Error(`no type ${code}`);
   return found as StorageType;
+}
+
+/** Windows along rows side by side; floats are quantized. */
+function runRows(fields: Fields, launch: Launch): void {
+  const [type] = launch.reads.map((view) => view.type);
+  const to = launch.writes[0]?.type ?? "int8";
+  const [positions, chunks, channels] = [
+    fields.int("positions"),
+    fields.int("chunks"),
+    fields.int("channels"),
+  ];
+  const [least, most] = to === "int8" ? [-128, 127] : [0, 255];
+  const [images = 1, , height = 1] = launch.writes[0]?.shape ?? [];
+  for (let at = 0; at < images * height * positions * chunks * 16; at++) {
+    const [place, byte] = [Math.floor(at / (chunks * 16)), at % (chunks * 16)];
+    const [row, position] = [Math.floor(place / positions), place % positions];
+    const x = position * fields.int("stride") + Math.floor(byte / channels) - fields.int("pad");
+    const from =
+      Math.floor(row / height) * fields.int("xN") +
+      (row % height) * fields.int("xH") +
+      x * fields.int("xW") +
+      (byte % channels) * fields.int("xC");
+    const isInside = x >= 0 && x < fields.int("width");
+    const value = isInside ? fields.element("x", from) : fields.int("zero");
+    const isCodes = !isInside || type === "int8" || type === "uint8";
+    const code = isCodes
+      ? value
+      : Math.min(
+          Math.max(roundToEven(Math.fround(value / fields.float("scale"))) + fields.int("zero"), least),
+          most,
+        );
+    fields.store("to", at, to, code);
+  }
 }

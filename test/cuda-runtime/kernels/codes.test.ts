@@ -6,6 +6,7 @@ import {
   cheapestTile,
   codeProductMicroseconds,
   codeTiles,
+  walkParts,
 } from "../../../cuda-runtime/kernels/gemm-int8/cost.ts";
 
 const kernels = new URL("../../../cuda-runtime/kernels/", import.meta.url);
@@ -26,6 +27,22 @@ describe("tiles", () => {
       return [[m, n, together, blocks, n, stages].map(String)];
     });
     expect(declared).toEqual(rows);
+  });
+
+  test("of convolutions on Hopper are those that the source declares", () => {
+    const walked = sourceOf("conv-int8-hopper/conv-int8-hopper.cu");
+    const rows = [...walked.matchAll(/_h(\d+)x(\d+)_(\d), (\w+), A, B, (\d+), (\d+), (\d+)\)/g)].map(
+      ([, ...parts]) => parts,
+    );
+    const names: Readonly<Record<number, string>> = { 1: "Whole", 2: "Halves", 4: "Quarters" };
+    const expected = codeTiles.flatMap((tile) => {
+      if (tile.kind !== "hopper") return [];
+      const { m, n, stages, together } = tile.likeHalves;
+      const parts = walkParts[`${m}x${n}`] ?? [];
+      expect(together && parts.length > 0).toBe(false);
+      return parts.map((part) => [m, n, part, names[part], m / 64, n, stages].map(String));
+    });
+    expect(rows).toEqual(expected);
   });
 
   test("fit in a block's shared memory", () => {
@@ -49,7 +66,7 @@ describe("tiles", () => {
 
 describe("what is chosen", () => {
   const chosen = (m: number, n: number, k: number) => {
-    const tile = cheapestTile({ m, n, k, batch: 1 }, "int8", onHopper);
+    const { tile } = cheapestTile({ m, n, k, batch: 1 }, { type: "int8" }, onHopper);
     return `${tile.kind} ${tile.m}x${tile.n}`;
   };
 
@@ -62,7 +79,11 @@ describe("what is chosen", () => {
   });
 
   test("mma where TMA does not take the operands", () => {
-    const tile = cheapestTile({ m: 4096, n: 768, k: 768, batch: 1 }, "int8", { ...h200, mayFetch: false });
+    const { tile } = cheapestTile(
+      { m: 4096, n: 768, k: 768, batch: 1 },
+      { type: "int8" },
+      { ...h200, mayFetch: false },
+    );
     expect(tile.kind).toBe("mma");
   });
 
@@ -70,7 +91,12 @@ describe("what is chosen", () => {
     const [tile] = codeTiles.filter(({ kind }) => kind === "hopper");
     if (tile === undefined) throw new Error("no tile");
     const time = (k: number, type: "int8" | "float16" | "float32") =>
-      codeProductMicroseconds({ m: 8192, n: 8192, k, batch: 1 }, tile, type, h200);
+      codeProductMicroseconds(
+        { m: 8192, n: 8192, k, batch: 1 },
+        { tile, parts: 1, walk: undefined },
+        { type },
+        h200,
+      );
     expect(time(8192, "int8")).toBe(time(8192, "float16"));
     expect(time(8192, "float32")).toBeGreaterThan(time(8192, "float16"));
     expect(time(16384, "int8")).toBeGreaterThan(1.8 * time(8192, "int8"));

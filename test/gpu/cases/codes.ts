@@ -97,22 +97,25 @@ function runProduct(harness: Harness, product: Product): void {
         },
   });
   harness.execute();
-  const expected: number[] = [];
-  for (let z = 0; z < batch; z++) {
-    for (let i = 0; i < m; i++) {
-      for (let j = 0; j < n; j++) {
-        let sum = batch > 1 ? 0 : (addends[j] ?? 0);
-        for (let q = 0; q < k; q++) {
-          const left = (valuesA[(z * m + i) * k + q] ?? 0) - zeroA;
-          sum += left * ((valuesB[(z * k + q) * n + j] ?? 0) - zeroB);
+  const expected = () => {
+    const all: number[] = [];
+    for (let z = 0; z < batch; z++) {
+      for (let i = 0; i < m; i++) {
+        for (let j = 0; j < n; j++) {
+          let sum = batch > 1 ? 0 : (addends[j] ?? 0);
+          for (let q = 0; q < k; q++) {
+            const left = (valuesA[(z * m + i) * k + q] ?? 0) - zeroA;
+            sum += left * ((valuesB[(z * k + q) * n + j] ?? 0) - zeroB);
+          }
+          const [scale, bias] = [scales[j] ?? 0, biases[j] ?? 0];
+          if (to === "int32") all.push(sum);
+          else if (to === "int8" || to === "uint8") all.push(codeOf(sum, scale, bias, zeroOut, to));
+          else all.push(sum * scale + bias);
         }
-        const [scale, bias] = [scales[j] ?? 0, biases[j] ?? 0];
-        if (to === "int32") expected.push(sum);
-        else if (to === "int8" || to === "uint8") expected.push(codeOf(sum, scale, bias, zeroOut, to));
-        else expected.push(sum * scale + bias);
       }
     }
-  }
+    return all;
+  };
   harness.expectClose(out, expected, allowed[to], "product");
 }
 
@@ -234,20 +237,23 @@ function convCase(conv: Conv): KernelCase {
         if (i < 0 || i >= height || j < 0 || j >= width) return 0;
         return (xs[((n * channels + c) * height + i) * width + j] ?? 0) - zero;
       };
-      const expected: number[] = [];
-      for (let n = 0; n < images; n++)
-        for (let f = 0; f < filters; f++)
-          for (let p = 0; p < outHeight; p++)
-            for (let q = 0; q < outWidth; q++) {
-              let sum = 0;
-              for (let c = 0; c < channels; c++)
-                for (let r = 0; r < taps; r++)
-                  for (let s = 0; s < taps; s++)
-                    sum +=
-                      at(n, c, p * stride - pad + r * dilation, q * stride - pad + s * dilation) *
-                      (ws[((f * channels + c) * taps + r) * taps + s] ?? 0);
-              expected.push(sum);
-            }
+      const expected = () => {
+        const all: number[] = [];
+        for (let n = 0; n < images; n++)
+          for (let f = 0; f < filters; f++)
+            for (let p = 0; p < outHeight; p++)
+              for (let q = 0; q < outWidth; q++) {
+                let sum = 0;
+                for (let c = 0; c < channels; c++)
+                  for (let r = 0; r < taps; r++)
+                    for (let s = 0; s < taps; s++)
+                      sum +=
+                        at(n, c, p * stride - pad + r * dilation, q * stride - pad + s * dilation) *
+                        (ws[((f * channels + c) * taps + r) * taps + s] ?? 0);
+                all.push(sum);
+              }
+        return all;
+      };
       harness.expectClose(to, expected, { relative: 0, absolute: 0 }, "convolution");
     },
   };
@@ -265,7 +271,8 @@ function floatCase(a: SmallFloatType, b: SmallFloatType, isMma: boolean): Kernel
     name: `130x200x320 ${a} ${b}${isMma ? " mma" : ""}`,
     run(harness) {
       const emitter = emitterOf(harness, { isMma });
-      if (a === "float4e2m1" || b === "float4e2m1" || !multipliesCodes(a, b, emitter.target)) return;
+      if (a === "float4e2m1" || b === "float4e2m1") return;
+      if (!multipliesCodes(a, b, emitter.target)) return console.log("left out: this GPU multiplies no FP8");
       const [m, n, k] = [130, 200, 320];
       // Codes of numbers around 1, of either sign.
       const codes = (seed: number, count: number, type: SmallFloatType) => {
@@ -288,13 +295,16 @@ function floatCase(a: SmallFloatType, b: SmallFloatType, isMma: boolean): Kernel
         codesA.map((code) => smallFloatValue(a, code)),
         codesB.map((code) => smallFloatValue(b, code)),
       ];
-      const expected: number[] = [];
-      for (let i = 0; i < m; i++)
-        for (let j = 0; j < n; j++) {
-          let sum = 0;
-          for (let q = 0; q < k; q++) sum += (valuesA[i * k + q] ?? 0) * (valuesB[q * n + j] ?? 0);
-          expected.push(0.5 * sum);
-        }
+      const expected = () => {
+        const all: number[] = [];
+        for (let i = 0; i < m; i++)
+          for (let j = 0; j < n; j++) {
+            let sum = 0;
+            for (let q = 0; q < k; q++) sum += (valuesA[i * k + q] ?? 0) * (valuesB[q * n + j] ?? 0);
+            all.push(0.5 * sum);
+          }
+        return all;
+      };
       // Tensor Cores of Hopper keep fewer bits of sums of 8-bit floats than of halves.
       harness.expectClose(to, expected, { relative: 2e-3, absolute: 0.25 }, "product");
     },

@@ -43,12 +43,13 @@ const exact: Tolerance = { relative: 0, absolute: 0 };
 const wideBy = 8;
 
 function input(harness: Harness, type: StorageType, shape: readonly number[], layout: Layout): View {
-  if (layout === "nchw") return harness.tensor(type, [...shape], { seed: 1 });
+  const drawn = { seed: 1, ...(type === "int8" && { scale: 127 }), ...(type === "uint8" && { scale: 255 }) };
+  if (layout === "nchw") return harness.tensor(type, [...shape], drawn);
   const order = channelsLastOrder(shape.length);
   if (layout === "nhwc")
-    return harness.tensor(type, [...shape], { strides: stridesOf(shape, order), seed: 1 });
+    return harness.tensor(type, [...shape], { strides: stridesOf(shape, order), ...drawn });
   const strides = stridesOf(shape.with(1, (shape[1] ?? 1) + wideBy), order);
-  return harness.tensor(type, [...shape], { strides, offset: wideBy, seed: 1 });
+  return harness.tensor(type, [...shape], { strides, offset: wideBy, ...drawn });
 }
 
 function output(harness: Harness, type: StorageType, shape: readonly number[], layout: Layout): View {
@@ -193,6 +194,21 @@ function checkWhole(spec: Omit<Spec, "kernel">): KernelCase {
 
 const halves = ["float16", "bfloat16"] as const;
 const floats = [...halves, "float32"] as const;
+
+/** Windows of one size and any, of channels that fill vectors of 16 and that do not. */
+const codeSpecs: readonly Spec[] = (["int8", "uint8"] as const).flatMap((type): Spec[] => {
+  const spec = { kind: "max", type } as const;
+  const resnet = { kernel: [3, 3], strides: [2, 2], padsBegin: [1, 1], padsEnd: [1, 1] };
+  return [
+    { ...spec, ...resnet, name: "codes 3x3/2 of 64 channels", x: [2, 64, 30, 17] },
+    { ...spec, ...resnet, name: "codes 3x3/2 of 24 channels", x: [2, 24, 30, 17] },
+    { ...spec, name: "codes 2x2/2", x: [3, 16, 8, 10], kernel: [2, 2], strides: [2, 2] },
+    { ...spec, name: "codes 5x3", x: [1, 48, 9, 11], kernel: [5, 3], padsBegin: [2, 1], padsEnd: [2, 1] },
+    { ...spec, name: "codes 3x3 dilated", x: [1, 32, 9, 11], kernel: [3, 3], dilations: [2, 2] },
+    { ...spec, name: "codes of volumes", x: [1, 16, 5, 6, 7], kernel: [2, 3, 2], strides: [2, 1, 2] },
+    { ...spec, name: "codes along rows", x: [2, 32, 40], kernel: [4], strides: [3] },
+  ];
+});
 
 const windowSpecs: readonly Spec[] = floats.flatMap((type) =>
   (["max", "average", "lp"] as const).flatMap((kind): Spec[] => {
@@ -472,6 +488,7 @@ const maxRoiPool: KernelCase = {
 
 export const cases: readonly KernelCase[] = [
   ...windowSpecs.map(checkWindows),
+  ...codeSpecs.map(checkWindows),
   ...pairSpecs.map(checkWindows),
   ...otherSpecs.map(checkWindows),
   ...wholeSpecs.map(checkWhole),
