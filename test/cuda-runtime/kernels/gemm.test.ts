@@ -229,7 +229,7 @@ describe("launches compute the product", () => {
           expect(Array.from(machine.read(to))).toEqual(expected(machine, a, b, shape));
         },
       ),
-      { numRuns: 120 },
+      { numRuns: 80 },
     );
   });
 });
