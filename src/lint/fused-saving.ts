@@ -18,21 +18,14 @@ export interface FusedSaving {
   readonly saves: Saving;
 }
 
-/** What kernels are taken for, where that is not what they are on the timeline. */
-export interface Told {
-  readonly priced?: (step: Step) => Detailed;
-  /** What the one kernel was measured as. */
-  readonly pass?: TrafficVariant;
-}
-
 /**
  * The kernels that compute some of the nodes now, less the one for all of them and what those kernels do besides; undefined where a
- * product's kernel does a part on its way.
+ * product's kernel does a part on its way. `pass` is what the one kernel was measured as.
  */
 export function fusedSaving(
   { nodes, scope, fused }: WrittenOut,
   context: LintContext,
-  { priced = (step) => step, pass }: Told = {},
+  pass?: TrafficVariant,
 ): FusedSaving | undefined {
   const inside = new Set(nodes);
   const steps = new Set<Step>();
@@ -51,7 +44,7 @@ export function fusedSaving(
     const rest = chainWork(others, scope, ConstantValues.of(scope), context.bindings);
     if (others.length > 0 && rest !== undefined) after.push(rest);
   }
-  const before = [...steps].filter((step) => step !== kept).map(priced);
+  const before = [...steps].filter((step) => step !== kept);
   const times = first.runs * context.measure(nodes.map((node) => ({ node, scope })));
   return { kernels: steps.size, saves: scale(context.savingOf(before, after), times) };
 }

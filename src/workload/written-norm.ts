@@ -9,6 +9,8 @@ import { normWork, WrittenGraph, type WrittenOut } from "./written-out.ts";
 
 export interface WrittenNorm extends WrittenOut {
   readonly kind: "LayerNorm" | "RMSNorm";
+  /** Without the scale and the shift behind it. */
+  readonly core: readonly Node[];
 }
 
 /** Recognised by the root of the variance. */
@@ -29,9 +31,10 @@ function normAround(root: Node, graph: WrittenGraph, context: Bound): WrittenNor
   const scaled = parameterBehind(result, "Mul", graph);
   const shifted = parameterBehind(scaled?.outputs[0] ?? result, "Add", graph);
   const tail = [scaled, shifted].filter((each) => each !== undefined);
-  const nodes = graph.closed([...statistics.nodes, root, ...quotient, ...tail]);
+  const core = [...statistics.nodes, root, ...quotient];
+  const nodes = graph.closed([...core, ...tail]);
   const fused = normWork(x, columns, graph.scope, context);
-  return nodes && fused && { node: root, scope: graph.scope, nodes, fused, kind };
+  return nodes && fused && { node: root, scope: graph.scope, nodes, fused, kind, core };
 }
 
 interface Statistics {

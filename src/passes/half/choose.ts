@@ -10,6 +10,7 @@ import { evaluateDim, product } from "../../ir/dim.ts";
 import type { Node } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
+import { writtenNorms } from "../../workload/written-norm.ts";
 import type { PassContext } from "../pass.ts";
 import type { Evidence } from "./evidence.ts";
 import { FlowNetwork, uncuttable } from "./flow.ts";
@@ -96,8 +97,26 @@ class Chooser {
     }
     for (const [node, vertex] of this.#vertices) this.#weigh(node, vertex);
     for (const value of this.#graph.values.values()) if (!value.isStored) this.#connect(value);
+    this.#keepNormsWhole();
     const side = this.#network.sourceSide();
     return new Set([...this.#vertices].filter(([, vertex]) => side.has(vertex)).map(([node]) => node));
+  }
+
+  /** Stacks make one kernel of a norm that is written out, and of none with a Cast in the middle, however little that Cast moves. */
+  #keepNormsWhole(): void {
+    const scopes = new Set(this.#graph.nodes.map(({ scope }) => scope));
+    for (const scope of scopes) {
+      for (const { core } of writtenNorms(scope, this.#context.pricing)) {
+        const vertices = core.flatMap((node) => {
+          const own = this.#graph.byNode.get(node);
+          return own?.scope === scope ? (this.#vertices.get(own) ?? []) : [];
+        });
+        for (const [index, vertex] of vertices.entries()) {
+          this.#network.addEdge(vertex, vertices[index - 1] ?? vertex, uncuttable);
+          this.#network.addEdge(vertices[index - 1] ?? vertex, vertex, uncuttable);
+        }
+      }
+    }
   }
 
   #weigh(node: FloatNode, vertex: number): void {
