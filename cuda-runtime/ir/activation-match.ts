@@ -4,7 +4,7 @@ import { activations, type Activation as Curve, numberAlgebra } from "../../src/
 import { type Activation, type ActivationKind, noActivation } from "./epilogue.ts";
 import type { Expr } from "./expr.ts";
 import { evaluateExpr } from "./expr-evaluate.ts";
-import { erfValue } from "./expr-value.ts";
+import { erfValue, narrowValue } from "./expr-value.ts";
 
 const numbers = numberAlgebra(erfValue);
 
@@ -91,7 +91,7 @@ export function matchActivation(expr: Expr, leaf: Expr): Activation | undefined 
   const f = (x: number) =>
     evaluateExpr(expr, (at) => {
       if (at === leaf) return x;
-      if (at.kind === "constant") return at.value;
+      if (at.kind === "constant") return meantBy(at);
       return Number.NaN;
     });
   const values = samples.map(f);
@@ -105,6 +105,14 @@ export function matchActivation(expr: Expr, leaf: Expr): Activation | undefined 
     }
   }
   return undefined;
+}
+
+/** Numbers of formulas that no half is: a model in half precision holds what they round to. */
+const unrounded = [Math.SQRT2, Math.SQRT1_2, Math.sqrt(2 / Math.PI), 0.044715];
+
+function meantBy({ value, storedAs }: Expr & { readonly kind: "constant" }): number {
+  const isRounded = (exact: number) => storedAs !== undefined && narrowValue(storedAs, exact) === value;
+  return unrounded.find(isRounded) ?? value;
 }
 
 /** Constants and arithmetic of a model are FP32: 1 + erf(x) is only as exact as 1 is. */

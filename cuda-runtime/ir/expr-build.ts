@@ -14,6 +14,7 @@ import {
 } from "./expr-value.ts";
 import { OperandError } from "./operand-error.ts";
 import { scalarOf } from "./scalar.ts";
+import { isHalfStorage, type StorageType } from "./storage.ts";
 import type { View } from "./view.ts";
 
 /** An element of a view, in the type that its arithmetic runs in unless another is wanted. */
@@ -25,8 +26,16 @@ export function productLeaf(product: PendingProduct): Expr {
   return { kind: "product", type: scalarOf(product.type), product };
 }
 
-export function constant(type: ScalarType, value: number): Expr {
+type Constant = Expr & { readonly kind: "constant" };
+
+export function constant(type: ScalarType, value: number): Constant {
   return { kind: "constant", type, value: valueAs(type, value) };
+}
+
+/** A number that a model stores as `storage`. */
+export function storedConstant(type: ScalarType, value: number, storage: StorageType | undefined): Constant {
+  const number = constant(type, value);
+  return storage !== undefined && isHalfStorage(storage) ? { ...number, storedAs: storage } : number;
 }
 
 /** The coordinate along an axis counted from the right, of an axis of `size`; i32. */
@@ -76,7 +85,7 @@ export function binary(op: BinaryOp, a: Expr, b: Expr): Expr {
   if (a.kind === "constant" && b.kind === "constant") {
     return constant(a.type, binaryValue(op, a.type, a.value, b.value));
   }
-  if (b.kind === "constant") return withConstant(op, a, b.value);
+  if (b.kind === "constant") return withConstant(op, a, b);
   if (a.kind === "constant" && isNeutralLeft(op, a.value)) return b;
   return { kind: "binary", type: a.type, op, args: [a, b] };
 }
@@ -85,7 +94,8 @@ function isNeutralLeft(op: BinaryOp, value: number): boolean {
   return ((op === "add" || op === "or" || op === "xor") && value === 0) || (op === "mul" && value === 1);
 }
 
-function withConstant(op: BinaryOp, a: Expr, value: number): Expr {
+function withConstant(op: BinaryOp, a: Expr, b: Constant): Expr {
+  const { value } = b;
   if (op === "pow") return power(a, value);
   const zeroDoesNothing = ["add", "sub", "or", "xor", "shl", "shr"].includes(op);
   if (zeroDoesNothing && value === 0) return a;
@@ -93,7 +103,7 @@ function withConstant(op: BinaryOp, a: Expr, value: number): Expr {
   // Exact, and a product is cheaper than a quotient.
   if (op === "div" && isFloatScalar(a.type) && isPowerOfTwo(value))
     return binary("mul", a, constant(a.type, 1 / value));
-  return { kind: "binary", type: a.type, op, args: [a, constant(a.type, value)] };
+  return { kind: "binary", type: a.type, op, args: [a, b] };
 }
 
 function isPowerOfTwo(value: number): boolean {

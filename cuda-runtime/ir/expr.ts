@@ -5,7 +5,7 @@
  * broadcast to that shape as ONNX does, axes aligned from the right.
  */
 import type { PendingProduct } from "./epilogue.ts";
-import type { SmallInteger } from "./storage.ts";
+import type { HalfStorage, SmallInteger } from "./storage.ts";
 import type { View } from "./view.ts";
 
 /** Registers that arithmetic runs in. Halves and bfloat16 are computed in f32, small integers in i32 or u32. */
@@ -74,7 +74,13 @@ export type Expr =
   | { readonly kind: "load"; readonly type: ScalarType; readonly view: View }
   /** An element of a product not yet launched. The planner makes a load of it, or takes the expression as its epilogue. */
   | { readonly kind: "product"; readonly type: ScalarType; readonly product: PendingProduct }
-  | { readonly kind: "constant"; readonly type: ScalarType; readonly value: number }
+  | {
+      readonly kind: "constant";
+      readonly type: ScalarType;
+      readonly value: number;
+      /** Set where the model stores it so: √2 is another number there. */
+      readonly storedAs?: HalfStorage;
+    }
   /** The coordinate along an axis counted from the right (0: the last one) of an axis of `size`; 0 where size is 1. */
   | { readonly kind: "index"; readonly type: "i32"; readonly axisFromRight: number; readonly size: number }
   | { readonly kind: "unary"; readonly type: ScalarType; readonly op: UnaryOp; readonly arg: Expr }

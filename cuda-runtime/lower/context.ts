@@ -41,6 +41,8 @@ export interface LowerContext extends Attributes, Emitter {
   inputShape(index: number): readonly number[];
   /** As stored: a float of the model may be stored as half. */
   inputType(index: number): StorageType;
+  /** As the model says, whatever it is stored as here; undefined where the GPU has no such type. */
+  modelType(index: number): StorageType | undefined;
   /**
    * Elements of an input that are known while planning (at most 4,096; row-major; bool as 0/1), else undefined.
    * 64-bit integers are rounded to the nearest double.

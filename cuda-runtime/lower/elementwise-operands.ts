@@ -2,7 +2,7 @@
 
 import { textOf } from "../../src/ir/message.ts";
 import type { Expr } from "../ir/expr.ts";
-import { constant, convert, load, narrow } from "../ir/expr-build.ts";
+import { convert, load, narrow, storedConstant } from "../ir/expr-build.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import { isSmallInteger } from "../ir/storage.ts";
 import { elementCount, reshaped, type View } from "../ir/view.ts";
@@ -14,7 +14,7 @@ export function operand(context: LowerContext, index: number): Expr {
     const [value] = context.elements(index) ?? [];
     const type = scalarOf(context.inputType(index));
     const isExact = (type !== "i64" && type !== "u64") || Number.isSafeInteger(value);
-    if (value !== undefined && isExact) return constant(type, value);
+    if (value !== undefined && isExact) return storedConstant(type, value, context.modelType(index));
   }
   return context.expr(index);
 }

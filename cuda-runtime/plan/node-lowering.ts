@@ -7,7 +7,7 @@ import { dataError, nodeError } from "../graph/check.ts";
 import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
 import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
-import { isFloatStorage, type StorageType } from "../ir/storage.ts";
+import { isFloatStorage, isStorageType, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import type { LowerContext } from "../lower/context.ts";
 import { BaseContext } from "./base-context.ts";
@@ -98,6 +98,12 @@ export class NodeLowering extends BaseContext implements LowerContext {
 
   inputType(index: number): StorageType {
     return this.values.typeOf(this.#inputSlot(index));
+  }
+
+  modelType(index: number): StorageType | undefined {
+    const value = this.node.inputs[index];
+    const fact = value && this.frame.scope.fact(value);
+    return fact?.kind === "tensor" && isStorageType(fact.dtype) ? fact.dtype : undefined;
   }
 
   elements(index: number): readonly number[] | undefined {

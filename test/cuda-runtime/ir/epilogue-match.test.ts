@@ -3,7 +3,16 @@ import { matchActivation } from "../../../cuda-runtime/ir/activation-match.ts";
 import type { PendingProduct } from "../../../cuda-runtime/ir/epilogue.ts";
 import { matchEpilogue } from "../../../cuda-runtime/ir/epilogue-match.ts";
 import type { Expr } from "../../../cuda-runtime/ir/expr.ts";
-import { binary, constant, load, productLeaf, unary } from "../../../cuda-runtime/ir/expr-build.ts";
+import {
+  binary,
+  constant,
+  load,
+  productLeaf,
+  storedConstant,
+  unary,
+} from "../../../cuda-runtime/ir/expr-build.ts";
+import { narrowValue } from "../../../cuda-runtime/ir/expr-value.ts";
+import { nodesOf, substitute } from "../../../cuda-runtime/ir/expr-walk.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
 import { stridesOf } from "../../../cuda-runtime/ir/view.ts";
 
@@ -64,6 +73,21 @@ describe("activations by their values", () => {
       expect(matchActivation(written[kind]?.(x) ?? x, x)?.kind).toBe(kind);
     },
   );
+
+  it.each(["float16", "bfloat16"] as const)("knows GELU where its numbers are stored in %s", (storage) => {
+    for (const kind of ["gelu", "geluTanh"]) {
+      const exact = written[kind]?.(x) ?? x;
+      const constants = nodesOf(exact).filter((node) => node.kind === "constant");
+      const rounded = (value: number) => narrowValue(storage, value);
+      const stored = constants.map(
+        (node) => [node, storedConstant("f32", rounded(node.value), storage)] as const,
+      );
+      expect(matchActivation(substitute(exact, new Map(stored)), x)?.kind, kind).toBe(kind);
+      // Numbers of FP32 are what they are.
+      const other = constants.map((node) => [node, constant("f32", rounded(node.value))] as const);
+      expect(matchActivation(substitute(exact, new Map(other)), x), kind).toBeUndefined();
+    }
+  });
 
   it.each(["sin", "exp", "sqrt", "cos", "erf"] as const)("takes %s for none of them", (op) => {
     expect(matchActivation(unary(op, x), x)).toBeUndefined();

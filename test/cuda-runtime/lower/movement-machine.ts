@@ -249,6 +249,9 @@ export class MachineContext implements LowerContext {
   inputType(index: number): StorageType {
     return this.input(index).type;
   }
+  modelType(index: number): StorageType {
+    return this.inputType(index);
+  }
   elements(index: number): readonly number[] | undefined {
     const view = this.#spec.inputs[index];
     const isKnown = this.#spec.known?.(index) ?? true;
