@@ -6,6 +6,7 @@
  */
 import { intAttributeOf } from "../../src/ir/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
+import { isIdentity } from "../../src/ops/ask.ts";
 import { isCall } from "../graph/calls.ts";
 import { sizesOfFact } from "../graph/known.ts";
 import type { FusedOperator, FusionGraph, ProductMember } from "./fused.ts";
@@ -61,7 +62,8 @@ function depthOf({ weight, isTransposed, bits }: ProductMember, { scope }: Fusio
 /** The product as a member: its weight a stored matrix, nothing but a bias behind it. */
 function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMember | undefined {
   const { live, macros, scope } = graph;
-  const [left, weight, third] = node.inputs;
+  const [left, ...operands] = node.inputs;
+  const [weight, third] = operands.map((operand) => operand && behindIdentity(operand));
   const [output] = node.outputs;
   if (left !== activation || weight?.initializer === undefined || output === undefined || macros.has(node))
     return undefined;
@@ -90,7 +92,8 @@ function memberOf(node: Node, activation: Value, graph: FusionGraph): ProductMem
   ) {
     return { ...bare, bias: undefined, result: output, nodes: [node] };
   }
-  const other = add.inputs.find((input) => input !== output);
+  const operand = add.inputs.find((input) => input !== output);
+  const other = operand && behindIdentity(operand);
   if (other === undefined || !isBias(other, columns, graph) || graph.live.isSeen(sum)) {
     return { ...bare, bias: undefined, result: output, nodes: [node] };
   }
@@ -132,4 +135,15 @@ function bitsOf(node: Node): ProductMember["bits"] {
 function isBias(value: Value, columns: number, { scope }: FusionGraph): boolean {
   const sizes = sizesOfFact(scope.fact(value));
   return value.initializer !== undefined && sizes?.length === 1 && sizes[0] === columns;
+}
+
+/** Exporters store equal tensors once (biases that are all zero), and hand them on. */
+function behindIdentity(value: Value): Value {
+  let at = value;
+  for (let producer = at.producer; isIdentity(producer); producer = at.producer) {
+    const [input] = producer?.inputs ?? [];
+    if (input === undefined) break;
+    at = input;
+  }
+  return at;
 }

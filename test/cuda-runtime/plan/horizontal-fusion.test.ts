@@ -87,6 +87,18 @@ describe("queries, keys and values", () => {
     expect(familiesOf(steps).filter((family) => family === "chain")).toHaveLength(1 + names.length);
   });
 
+  test("bring weights and biases that an Identity hands on, as exporters do with tensors that are equal", () => {
+    const nodes = names.flatMap((name) => [
+      node("Identity", ["w"], [`w${name}`]),
+      node("Identity", ["b"], [`b${name}`]),
+      node("MatMul", ["x", `w${name}`], [`x${name}`]),
+      node("Add", [`b${name}`, `x${name}`], [name]),
+    ]);
+    const { products, steps } = planned({ nodes, weights: [weight("w", [depth, 32]), weight("b", [32])] });
+    expect(products.map(({ writes }) => writes[0]?.shape.at(-1))).toEqual([96]);
+    expect(familiesOf(steps).filter((family) => family === "chain")).toHaveLength(1 + names.length);
+  });
+
   test("bring the biases that follow them", () => {
     const nodes = [
       ...names.map((name) => node("MatMul", ["x", `w${name}`], [`p${name}`])),
