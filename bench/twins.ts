@@ -5,11 +5,13 @@
  *
  * X.onnx and X_dynamo.onnx of ../shared/zoo, in FP16 on an H200. test/lint/twins.test.ts holds every row to its bounds.
  */
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type StackId, stackIds, stacks } from "../src/hardware/stacks.ts";
 import { duration } from "../src/ir/format.ts";
 import { explainedRatio, ratioOf, type TwinStep, twinHalves, twinSteps } from "./twin-accounts.ts";
+import { withMasks } from "./twin-files.ts";
 
 const zoo = resolve("..", "shared", "zoo");
 const files = new Set(readdirSync(zoo));
@@ -18,11 +20,16 @@ const names = [...files].flatMap((file) => {
   return name !== undefined && files.has(`${name}.onnx`) ? [name] : [];
 });
 
+const folder = mkdtempSync(join(tmpdir(), "tc-lint-twins-"));
+process.on("exit", () => rmSync(folder, { recursive: true }));
+
 /** Shares that are said of a ratio: below it nothing is worth a line. */
 const worthSaying = 0.005;
 
 async function rowsOf(name: string, stack: StackId): Promise<string[]> {
-  const [script = "", dynamo = ""] = [`${name}.onnx`, `${name}_dynamo.onnx`].map((file) => join(zoo, file));
+  const [script = "", dynamo = ""] = [`${name}.onnx`, `${name}_dynamo.onnx`].map((file) =>
+    withMasks(join(zoo, file), folder),
+  );
   const steps = await twinSteps(script, dynamo, stack);
   const half = await twinHalves(script, dynamo, stack);
   // What is left of the account explains the file that is written, too: its author changes the same.
@@ -48,7 +55,7 @@ What the files of TorchScript's and dynamo's exporters are predicted to take in 
 \`--fix --precision fp16\` writes them. A cause is a rule: what its findings of later steps claim of the first file, less what they claim of the
 second, or \`fp16\`, the same of computing in it; the last column is the ratio without them. What was measured of both files stands in
 truth.md and truth-stacks.md. Networks without a
-line "written in half" need their weights for it.
+line "written in half" need their weights for it; of weights, causal masks alone are here.
 `);
 for (const stack of stackIds) {
   console.log(`## ${stack}\n\n${stacks[stack].name}\n`);

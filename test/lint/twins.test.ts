@@ -1,14 +1,19 @@
 /** Two exporters write one network: its account is the same, or what differs has a name and an end, which both have in common. */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { explainedRatio, ratioOf, twinHalves, twinSteps } from "../../bench/twin-accounts.ts";
+import { withMasks } from "../../bench/twin-files.ts";
 import { lint } from "../../src/api/lint.ts";
 import { stackIds } from "../../src/hardware/stacks.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
 
 const twins = zooNames.filter((name) => zooNames.includes(`${name}_dynamo`));
-const filesOf = (name: string) => [zooModel(name), zooModel(`${name}_dynamo`)] as const;
+const folder = mkdtempSync(path.join(tmpdir(), "tc-lint-twins-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const filesOf = (name: string) =>
+  [withMasks(zooModel(name), folder), withMasks(zooModel(`${name}_dynamo`), folder)] as const;
 /** A ratio within 3 % of 1. */
 const isAlike = (ratio: number) => Math.abs(ratio - 1) < 0.03;
 
