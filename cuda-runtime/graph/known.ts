@@ -3,7 +3,7 @@ import type { Scope } from "../../src/facts/scope.ts";
 import { isUnknown } from "../../src/ir/dim.ts";
 import type { Value } from "../../src/ir/model.ts";
 import type { Fact } from "../../src/ops/op.ts";
-import { storageTypes } from "../ir/storage.ts";
+import { isStorageType, type StorageType, storageTypes } from "../ir/storage.ts";
 
 /** Elements as numbers where all of them are known. */
 export function elementsOfFact(fact: Fact | undefined): readonly number[] | undefined {
@@ -12,6 +12,11 @@ export function elementsOfFact(fact: Fact | undefined): readonly number[] | unde
   return elements.every((element) => typeof element === "number")
     ? (elements as readonly number[])
     : undefined;
+}
+
+/** The type that the model gives it, where the GPU has that. */
+export function storageOfFact(fact: Fact | undefined): StorageType | undefined {
+  return fact?.kind === "tensor" && isStorageType(fact.dtype) ? fact.dtype : undefined;
 }
 
 /** Sizes as numbers, or undefined where one is not known. */

@@ -110,6 +110,8 @@ function outputOf(
 
 /** Weights of -1e5 and less are 0 in FP32, whatever the scores. */
 const blocked = -1e5;
+/** FP16 has no such number: its scores, too, are far from half of its lowest, which --fix makes of lower ones. */
+const blockedInHalf = -65504 / 2;
 
 /** Whether the mask blocks just the keys behind each query, the last query standing at the last key. */
 function isTriangle(
@@ -123,9 +125,10 @@ function isTriangle(
   if (elements === undefined || keys < queries || (kind !== "added" && fill > blocked)) return false;
   if (elementCount(shape) !== queries * keys || shape.at(-1) !== keys || shape.at(-2) !== queries)
     return false;
+  const lowest = context.modelType(value) === "float16" ? blockedInHalf : blocked;
   return elements.every((element, index) => {
     const isAhead = (index % keys) - Math.floor(index / keys) > keys - queries;
-    if (kind === "added") return isAhead ? element <= blocked : element === 0;
+    if (kind === "added") return isAhead ? element <= lowest : element === 0;
     return (isAhead === (element === 0)) === (kind === "keeps");
   });
 }

@@ -12,6 +12,8 @@ export interface MacroContext extends Emitter {
   expr(value: Value): Expr;
   shape(value: Value): readonly number[];
   type(value: Value): StorageType;
+  /** As the model says, whatever it is stored as here; undefined where the GPU has no such type. */
+  modelType(value: Value): StorageType | undefined;
   elements(value: Value): readonly number[] | undefined;
   /** New memory for the macro's output, or one of those below. */
   output(order?: readonly number[]): View;

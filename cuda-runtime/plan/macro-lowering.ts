@@ -1,6 +1,6 @@
 /** @file Several nodes that are one piece of work, as their lowering sees them. */
 import type { Value } from "../../src/ir/model.ts";
-import { elementsOfFact } from "../graph/known.ts";
+import { elementsOfFact, storageOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
@@ -32,6 +32,10 @@ export class MacroLowering extends BaseContext implements MacroContext {
 
   type(value: Value): StorageType {
     return this.values.typeOf(this.values.slotOf(value, this.frame));
+  }
+
+  modelType(value: Value): StorageType | undefined {
+    return storageOfFact(this.frame.scope.fact(value));
   }
 
   elements(value: Value): readonly number[] | undefined {

@@ -4,10 +4,10 @@ import type { Node, Value } from "../../src/ir/model.ts";
 import { handsOnElements } from "../../src/ops/ask.ts";
 import { maxFoldedElements } from "../../src/ops/op.ts";
 import { dataError, nodeError } from "../graph/check.ts";
-import { elementsOfFact, sizesOfFact } from "../graph/known.ts";
+import { elementsOfFact, sizesOfFact, storageOfFact } from "../graph/known.ts";
 import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
-import { isFloatStorage, isStorageType, type StorageType } from "../ir/storage.ts";
+import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import type { LowerContext } from "../lower/context.ts";
 import { BaseContext } from "./base-context.ts";
@@ -102,8 +102,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
 
   modelType(index: number): StorageType | undefined {
     const value = this.node.inputs[index];
-    const fact = value && this.frame.scope.fact(value);
-    return fact?.kind === "tensor" && isStorageType(fact.dtype) ? fact.dtype : undefined;
+    return value && storageOfFact(this.frame.scope.fact(value));
   }
 
   elements(index: number): readonly number[] | undefined {
