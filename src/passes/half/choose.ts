@@ -111,9 +111,10 @@ class Chooser {
           const own = this.#graph.byNode.get(node);
           return own?.scope === scope ? (this.#vertices.get(own) ?? []) : [];
         });
-        for (const [index, vertex] of vertices.entries()) {
-          this.#network.addEdge(vertex, vertices[index - 1] ?? vertex, uncuttable);
-          this.#network.addEdge(vertices[index - 1] ?? vertex, vertex, uncuttable);
+        for (const [index, vertex] of vertices.slice(1).entries()) {
+          const before = vertices[index] ?? vertex;
+          this.#network.addEdge(vertex, before, uncuttable);
+          this.#network.addEdge(before, vertex, uncuttable);
         }
       }
     }

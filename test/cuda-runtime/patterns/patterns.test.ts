@@ -159,6 +159,23 @@ describe("attention", () => {
     );
     const causal = { initializer: [floats("bias", [length, length], triangle)] };
     expect(between([node("Add", ["s", "bias"], ["m"])], causal).attention).toEqual([plain]);
+    const half = (lowest: number) => ({
+      initializer: [
+        floats(
+          "f",
+          [length, length],
+          triangle.map((each) => (each === 0 ? 0 : lowest)),
+        ),
+      ],
+    });
+    // What --fix leaves of -1e9 in FP16. In FP32 such a number is no end of anything.
+    const cast = [node("Cast", ["f"], ["h"], { attribute: [int("to", 10)] })];
+    const scores = [node("Cast", ["s"], ["sh"], { attribute: [int("to", 10)] })];
+    const back = node("Cast", ["mh"], ["m"], { attribute: [int("to", 1)] });
+    const inHalf = [...cast, ...scores, node("Add", ["sh", "h"], ["mh"]), back];
+    expect(between(inHalf, half(-32752)).attention).toEqual([plain]);
+    expect(between(inHalf, half(-32000)).attention).toEqual([masked]);
+    expect(between([node("Add", ["s", "f"], ["m"])], half(-32752)).attention).toEqual([masked]);
     const open = { initializer: [floats("bias", [length, length], triangle.with(1, 0))] };
     expect(between([node("Add", ["s", "bias"], ["m"])], open).attention).toEqual([masked]);
   });
