@@ -54,8 +54,7 @@ console.log(`# One network, exported twice
 What the files of TorchScript's and dynamo's exporters are predicted to take in FP16 on an H200, after each step of the account, and as
 \`--fix --precision fp16\` writes them. A cause is a rule: what its findings of later steps claim of the first file, less what they claim of the
 second, or \`fp16\`, the same of computing in it; the last column is the ratio without them. What was measured of both files stands in
-truth.md and truth-stacks.md. Networks without a
-line "written in half" need their weights for it; of weights, causal masks alone are here.
+truth.md and truth-stacks.md. Networks without a line "written in half" need their weights for it; of weights, causal masks alone are here.
 `);
 for (const stack of stackIds) {
   console.log(`## ${stack}\n\n${stacks[stack].name}\n`);
