@@ -110,6 +110,25 @@ describe("the proof of half precision", () => {
     });
   });
 
+  it("allows no rounding to half where half precision was asked for and left", async () => {
+    const file = writeInline(bench.folder.path, convolutions(), {
+      opsetImport: [{ domain: "", version: 17 }],
+    });
+    const { report } = await fixJson(bench, "--fix-only", "--unsafe-fixes", "model.onnx");
+    expect(report.fixes[0]?.notes.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^left FP32/),
+    );
+    using fixed = openModel(file);
+    expect(fixed.graph.values.get("w2")?.initializer?.dtype).toBe("float32");
+    expect(report.fixes[0]).toMatchObject({
+      changed: true,
+      proof: {
+        kind: "verified",
+        summary: expect.stringMatching(/within 0\.00005 of each output's largest value$/),
+      },
+    });
+  });
+
   it("is of the model that was written: scaled where samples say so", async () => {
     const graph = growing();
     graph.node?.push(node("MatMul", ["u", "w1"], ["v"], { name: "small" }));
