@@ -61,7 +61,7 @@ async function row(name: keyof typeof overflowing, isConstant: boolean): Promise
   const quiet = { childUrl, sizes: {}, onProgress: () => {} };
   const own = { samples: undefined, mayDraw: true, within: <T>(work: () => T) => work() };
   const { ranges } = await rangesFor({ path, settings, ...own, ...quiet });
-  const verify: Verify = (original, candidate, permutations) =>
+  const verify: Verify = (original, candidate, { permutations }) =>
     proveHalf({ path, original, candidate, permutations, half: "fp16", ...quiet }, "float16");
   const request = { path, destination: `${path}.half.onnx`, promise: "", verify };
   const blind = await fixModel({ ...request, settings, dryRun: true });

@@ -69,20 +69,18 @@ export async function repair(
     seen = await rangesFor({ path, settings, samples, mayDraw, within, timeoutSeconds, ...child });
   }
   const known = withRanges(settings, seen?.ranges);
-  const verify: Verify = (original, candidate, permutations, assumesFinite, stacked) => {
+  const verify: Verify = (original, candidate, { isHalved, ...staged }) => {
     const request = {
       path,
       original,
       candidate,
-      permutations,
-      stacked,
-      assumesFinite,
-      half: options.half,
+      ...staged,
+      half: isHalved ? options.half : undefined,
       ...child,
       timeoutSeconds: guard.timeoutSeconds,
       memoryBytes: limits.memoryBytes,
     };
-    return options.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType);
+    return request.half === undefined ? proveSame(request) : proveHalf(request, settings.options.halfType);
   };
   const prove = await proverFor(plan, options, seen?.ranges, limits);
   // Whether another account is needed is known before anything is staged.

@@ -26,19 +26,20 @@ export class DifferenceError extends InputError {
   }
 }
 
+/** What there is to know of a staged model to compare it with the original. */
+export interface Staged extends Pick<FixedModel, "permutations" | "stacked"> {
+  /** Whether axes were padded: for products that read finite numbers (docs/fixing.md, What a fix assumes). */
+  readonly assumesFinite: boolean;
+  /** Whether it stores or computes anything in half that the original does not: else no rounding to half excuses a difference. */
+  readonly isHalved: boolean;
+}
+
 /**
  * Compares the original with the staged model, whose inputs and outputs are transposed as `permutations` say, and which takes as
  * many samples as `stacked` says. Throws
  * InputError `not-the-same` where they differ: then it is not put in place.
  */
-export type Verify = (
-  original: string,
-  candidate: string,
-  permutations: FixedModel["permutations"],
-  /** Whether axes were padded: for products that read finite numbers (docs/fixing.md, What a fix assumes). */
-  assumesFinite: boolean,
-  stacked: FixedModel["stacked"],
-) => Promise<Proof>;
+export type Verify = (original: string, candidate: string, staged: Staged) => Promise<Proof>;
 
 /** Measures what the passes found, and says which of it stays. */
 export type Prove = (found: FixedModel) => Promise<Proven>;
@@ -147,9 +148,7 @@ async function place(
   const rendered = (location: string) => within(() => render(location));
   using staged = await stageModel({ source: original, state, lock, render: rendered });
   const proof = fixed.changed
-    ? await differenceOr(
-        request.verify(request.path, staged.path, fixed.permutations, isPadded(fixed), fixed.stacked),
-      )
+    ? await differenceOr(request.verify(request.path, staged.path, stagedOf(fixed)))
     : null;
   if (proof instanceof InputError) {
     // What was compared may be another file: that is no reason to look for the part that is wrong.
@@ -165,8 +164,9 @@ async function place(
   return { written: !isTrial, proof, bytes: staged.bytes, dataFiles, unreferenced };
 }
 
-function isPadded({ notes }: FixedModel): boolean {
-  return notes.some(({ kind, pass }) => kind === "changed" && pass === "align");
+function stagedOf({ permutations, stacked, notes, parts }: FixedModel): Staged {
+  const assumesFinite = notes.some(({ kind, pass }) => kind === "changed" && pass === "align");
+  return { permutations, stacked, assumesFinite, isHalved: parts.has("half") };
 }
 
 /** Throws anything but a difference. */

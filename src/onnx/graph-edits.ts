@@ -1,5 +1,5 @@
 /** @file The edits of one graph: nodes, initializers and declarations, where the patch says so. */
-import { invariant } from "../ir/errors.ts";
+import { InputError, invariant } from "../ir/errors.ts";
 import type { Graph, ValueType } from "../ir/model.ts";
 import type { GraphPatch, NodeSpec, TensorSpec } from "../ir/patch.ts";
 import { Cursor } from "../wire/cursor.ts";
@@ -161,9 +161,9 @@ export class GraphEdits {
     );
   }
 
-  /** A new tensor goes where the graph keeps its other large ones. */
+  /** A new tensor goes where the graph keeps its other large ones; so does one of weights that are not there. */
   #isExternal(spec: TensorSpec): boolean {
-    if (spec.bytes.size <= inlineBytes) return false;
+    if (spec.bytes.size <= inlineBytes) return !isThere(spec);
     for (const { initializer } of this.#graph.values.values())
       if (initializer?.data.kind === "external") return true;
     return false;
@@ -188,6 +188,17 @@ export class GraphEdits {
 /** A spec that says nothing but which node. */
 function isUnchanged(spec: NodeSpec): boolean {
   return Object.entries(spec).every(([key, value]) => key === "base" || value === undefined);
+}
+
+/** A small tensor that is computed from weights that are not there: inside, nobody could read the model around it. */
+function isThere({ bytes }: TensorSpec): boolean {
+  try {
+    bytes.readInto(0, new Uint8Array(bytes.size));
+    return true;
+  } catch (error) {
+    if (error instanceof InputError && error.code === "weights-missing") return false;
+    throw error;
+  }
 }
 
 function constantNode(name: string, tensor: TensorSpec): NodeSpec {

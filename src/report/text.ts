@@ -237,7 +237,7 @@ function unnamedFix({ models, summary }: LintReport): string {
   if (summary.fixable > 0) return "";
   const saved = models.flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
   const sure = saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
-  return sure > 0 ? `; --fix saves ${duration(sure)} by what is too small or too unsure to be a finding` : "";
+  return sure > 0 ? `; --fix saves ${duration(sure)} by what no finding names` : "";
 }
 
 function footerLines(report: LintReport, palette: Palette, quiet: boolean | undefined): string[] {

@@ -94,7 +94,7 @@ describe.each(Object.entries(changes))("a model that %s while it is repaired", (
 
   it("is what is wrong where both are run", async () => {
     const childUrl = pathToFileURL(child.path);
-    const verify: FixRequest["verify"] = (original, candidate, permutations) => {
+    const verify: FixRequest["verify"] = (original, candidate, { permutations }) => {
       change();
       return proveSame({ path: model, original, candidate, permutations, half: undefined, childUrl });
     };

@@ -163,7 +163,7 @@ async function tryIn(folder: string, drawn: Drawn, mode: Mode, childUrl: URL | u
       settings,
       dryRun: false,
       promise: "verified",
-      verify: (original, candidate, permutations, assumesFinite) => {
+      verify: (original, candidate, { permutations, assumesFinite }) => {
         const sizes = Object.fromEntries(Object.entries(dims).map(([name, size]) => [name, [size]]));
         const request = {
           path,

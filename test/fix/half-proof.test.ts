@@ -7,7 +7,8 @@ import { writeNpz } from "../../src/verify/index.ts";
 import { fixJson } from "../cli/fixing.ts";
 import { useWorkbench } from "../cli/workbench.ts";
 import { floats, info, node, type types } from "../onnx/build.ts";
-import { contentsOf, convolutions, writeInline } from "./models.ts";
+import { noise } from "../passes/folding.ts";
+import { contentsOf, convolutions, writeExternal, writeInline } from "./models.ts";
 
 const bench = useWorkbench();
 
@@ -110,6 +111,25 @@ describe("the proof of half precision", () => {
     });
   });
 
+  it("allows no rounding to half where half precision was asked for and left", async () => {
+    const file = writeInline(bench.folder.path, convolutions(), {
+      opsetImport: [{ domain: "", version: 17 }],
+    });
+    const { report } = await fixJson(bench, "--fix-only", "--unsafe-fixes", "model.onnx");
+    expect(report.fixes[0]?.notes.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^left FP32/),
+    );
+    using fixed = openModel(file);
+    expect(fixed.graph.values.get("w2")?.initializer?.dtype).toBe("float32");
+    expect(report.fixes[0]).toMatchObject({
+      changed: true,
+      proof: {
+        kind: "verified",
+        summary: expect.stringMatching(/within 0\.00005 of each output's largest value$/),
+      },
+    });
+  });
+
   it("is of the model that was written: scaled where samples say so", async () => {
     const graph = growing();
     graph.node?.push(node("MatMul", ["u", "w1"], ["v"], { name: "small" }));
@@ -128,6 +148,21 @@ describe("the proof of half precision", () => {
 });
 
 describe("half precision and layouts at once", () => {
+  it("are planned by sizes alone where the weights are not there", async () => {
+    const graph = convolutions();
+    graph.node?.push(node("Mul", ["y", "gain"], ["z"], { name: "scale" }));
+    graph.output = [info("z", [1, 32, 28, 28])];
+    graph.initializer?.push(floats("gain", [32, 1, 1], noise(32, 5)));
+    writeExternal(bench.folder.path, graph);
+    const diff = ["--diff", "--precision", "fp16", "--layout", "nhwc", "model.onnx"];
+    rmSync(path.join(bench.folder.path, "model.weights"));
+    const { exitCode, report, stderr } = await fixJson(bench, ...diff);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
+    expect(report.fixes[0]?.diff?.tensors).toContainEqual(
+      expect.objectContaining({ after: "float16[1,1,1,32]" }),
+    );
+  });
+
   it.each(["fp16", "bf16"])("%s with --half-io and --nhwc-io is verified", async (precision) => {
     writeInline(bench.folder.path, convolutions(), { opsetImport: [{ domain: "", version: 17 }] });
     const flags = ["--half-io", "--layout", "nhwc", "--nhwc-io"];

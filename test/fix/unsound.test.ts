@@ -39,7 +39,7 @@ async function fixed(file: string, settings: FixSettings, precision?: "fp16") {
     requestFor(file, {
       settings,
       promise: "verified with ONNX Runtime",
-      verify: (original, candidate, permutations) => {
+      verify: (original, candidate, { permutations }) => {
         comparisons += 1;
         return proveSame({ path: file, original, candidate, permutations, half: precision, childUrl });
       },

@@ -181,7 +181,7 @@ describe("activations beyond FP16", () => {
       const file = write(name, { ...size, isConstant });
       const ranges = await rangesOf(file);
       expect(Math.max(...(ranges?.largest.values() ?? []))).toBeGreaterThan(65504);
-      const verify: Verify = (original, candidate, permutations) =>
+      const verify: Verify = (original, candidate, { permutations }) =>
         proveHalf(
           {
             path: file,

@@ -41,9 +41,7 @@ test("text does not call a model clean that --fix speeds up by parts that are no
     { ...ends, step: "safe", saves: { microseconds: 28.8, low, high: 60 } },
   ];
   const said = (low: number) => renderText(oneModel({ account: account(low) }), options);
-  expect(said(2.5)).toContain(
-    "no findings in 1 model; --fix saves 28.8 µs by what is too small or too unsure",
-  );
+  expect(said(2.5)).toContain("no findings in 1 model; --fix saves 28.8 µs by what no finding names");
   expect(said(-2.5)).toContain("no findings in 1 model\n");
 });
 

@@ -116,7 +116,7 @@ describe("a fix", () => {
     const outcome = await fixModel(
       requestFor(file, {
         settings: settingsFor([align]),
-        verify: (original, candidate, permutations, assumesFinite) => {
+        verify: (original, candidate, { permutations, assumesFinite }) => {
           const childUrl = pathToFileURL(child.path);
           const rest = { permutations, assumesFinite, half: undefined, childUrl };
           return proveSame({ path: file, original, candidate, ...rest });
