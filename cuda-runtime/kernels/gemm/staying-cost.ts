@@ -28,20 +28,21 @@ export interface StayingRates {
 }
 
 /**
- * Of matrices: 31 products on an H200 (bench/results/gpu-gemm.json), which they predict within 4 % in the median and 12 % for nine of ten, and 17 of
- * these by every kernel of the table, of which the taken ones lose 1.3 % to the best in the mean.
+ * Of matrices: 26 products on an H200, the mean of two runs each, and two tiles of 4096³ on an H100 (bench/measurements/h100-gemm-notes.jsonl),
+ * when tiles ended in 2.5 times as many instructions: products of many tiles take a tenth less now (bench/results/gpu-gemm.json). Fitted to these
+ * alone, the rates took ViT-tiny's products from the kernels that are best with a formula or a residual (629 to 709 us at batch 32 on an H200).
  */
 export const hopperRates: StayingRates & {
   /** Of DRAM's rate: where each block has one tile, all ask for pieces of 128 bytes of long rows at once; and of more tiles. */
   readonly dramShares: { readonly few: number; readonly many: number };
 } = {
-  step: { together: 63, turns: 101 },
-  sharedShare: 1,
-  end: { together: 1600, turns: 2550 },
-  endOfElement: 0.085,
-  turnOfElement: 0.056,
-  copies: 1.25,
-  dramShares: { few: 0.4, many: 0.64 },
+  step: { together: 80, turns: 180 },
+  sharedShare: 0.84,
+  end: { together: 2100, turns: 1500 },
+  endOfElement: 0.2,
+  turnOfElement: 0.068,
+  copies: 1.22,
+  dramShares: { few: 0.53, many: 0.75 },
 };
 
 /** Of blocks that add up. */

@@ -88,7 +88,8 @@ describe("on an H200", () => {
     });
     const sorted = off.toSorted((a, b) => a - b);
     expect(sorted.length).toBeGreaterThan(25);
-    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(0.07);
-    expect(sorted[Math.floor(0.9 * sorted.length)]).toBeLessThan(0.17);
+    // Rates are of tiles whose ends took longer (staying-cost.ts).
+    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(0.12);
+    expect(sorted[Math.floor(0.9 * sorted.length)]).toBeLessThan(0.21);
   });
 });
