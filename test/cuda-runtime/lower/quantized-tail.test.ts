@@ -72,14 +72,14 @@ const blocks = fc
 type Block = typeof blocks extends fc.Arbitrary<infer T> ? T : never;
 
 /** x as codes, a 1 x 1 convolution, codes between, codes of a residual, their sum. `isApart`: somebody reads the convolution's result. */
-function build(block: Block, isApart: boolean): types.IGraphProto {
+function build(block: Block, isApart: boolean, side = size): types.IGraphProto {
   const { xType, betweenType, residualType, yType, isBetween, hasRelu, isFloat, isFirst } = block.kinds;
   const [own, real] = isBetween ? ["cd", "cd"] : ["c", "c"];
-  const shape = [1, filters, size, size];
+  const shape = [1, filters, side, side];
   const total = hasRelu ? "relu" : "sum";
   const wire = { int8: 3, uint8: 2 } as const;
   return {
-    input: [info("x", [1, channels, size, size], wire[xType]), info("r", shape, wire[residualType])],
+    input: [info("x", [1, channels, side, side], wire[xType]), info("r", shape, wire[residualType])],
     output: [
       isFloat ? info(total, shape) : info("y", shape, wire[yType]),
       ...(isApart ? [info(own, shape)] : []),
@@ -135,6 +135,15 @@ describe("a residual of codes", () => {
       }),
       { numRuns: 60, endOnFailure: true },
     );
+  });
+
+  test("is added by a launch of its own where there is much of it, which few warps take long for", () => {
+    const [block] = fc.sample(blocks, { seed: 1, numRuns: 1 });
+    if (block === undefined) throw new Error("nothing was drawn");
+    const chainsAt = (side: number) =>
+      entriesOf(planned(build(block, false, side))).filter((entry) => entry.startsWith("chain")).length;
+    expect(chainsAt(300)).toBe(0);
+    expect(chainsAt(400)).toBeGreaterThan(0);
   });
 });
 
