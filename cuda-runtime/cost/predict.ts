@@ -45,10 +45,16 @@ export function waitMicroseconds(rounds: number, { clocksPerMicrosecond }: PlanT
  * its own pipeline fills. Of whole runs on an H200; fitted on either half of the zoo it is 1.06 and 0.96 (bench/results/truth-runtime.md).
  */
 const exposedShare = 1;
+/**
+ * Bytes of a launch that this is true of: its beginning and its end. Without a limit ten models of batch 32 were predicted 16 % above their whole runs on an
+ * H200, with it 2 % below, and seven of batch 1 as before (bench/measurements/h200-model-launches.jsonl, 2026-11-24).
+ */
+const mostExposedBytes = 8e6;
 
 /** As part of a model's run: later than by itself, by what nothing hides. */
 export function predictedMicroseconds(action: Action, target: PlanTarget): number {
-  return aloneMicroseconds(action, target) + (exposedShare * movedBytes(action)) / target.bandwidth.dram;
+  const exposed = exposedShare * Math.min(movedBytes(action), mostExposedBytes);
+  return aloneMicroseconds(action, target) + exposed / target.bandwidth.dram;
 }
 
 /** From a cold L2, nothing before it. */
