@@ -15,13 +15,11 @@ import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import {
   CallSet,
   contentOf,
-  likePeer,
   placesIn,
   setCount,
-  sustained,
   timeCalls,
 } from "../../cuda-runtime/session/kernel-timer.ts";
-import { report, type TimedRow } from "./beside-torch.ts";
+import { report, samplingBeside, type TimedRow } from "./beside-torch.ts";
 import { type AttentionShape, emitHeads } from "./operations.ts";
 
 const shapes: readonly AttentionShape[] = [
@@ -99,7 +97,7 @@ function measure(host: HarnessHost, shape: AttentionShape, dtype: Dtype, tile?: 
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
-      options.peers === undefined ? sustained : likePeer,
+      samplingBeside(options.peers),
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");

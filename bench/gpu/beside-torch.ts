@@ -2,6 +2,12 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { likePeer, type Sampling, sustained } from "../../cuda-runtime/session/kernel-timer.ts";
+
+/** How ours are timed: as PyTorch's where these stand beside them. `peers` is the folder of its script. */
+export function samplingBeside(peers: string | undefined): Sampling {
+  return peers === undefined ? sustained : likePeer;
+}
 
 export interface TimedRow {
   /** What torch_ops.py reads. */

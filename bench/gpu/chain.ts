@@ -7,15 +7,8 @@
  */
 import { parseArgs } from "node:util";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import {
-  CallSet,
-  contentOf,
-  likePeer,
-  setCount,
-  sustained,
-  timeCalls,
-} from "../../cuda-runtime/session/kernel-timer.ts";
-import { report, type TimedRow } from "./beside-torch.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
+import { report, samplingBeside, type TimedRow } from "./beside-torch.ts";
 import { type ChainKind, chains, emitChain } from "./operations.ts";
 
 const { values: options } = parseArgs({
@@ -65,7 +58,7 @@ function measure(kind: ChainKind, count: number, columns: number): TimedRow {
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
-      options.peers === undefined ? sustained : likePeer,
+      samplingBeside(options.peers),
     );
     const name = `fp16 ${kind} ${count}x${columns}`;
     const error = errorOf(calls[0], count * columns, expected);

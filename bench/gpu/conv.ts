@@ -20,13 +20,11 @@ import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import {
   CallSet,
   contentOf,
-  likePeer,
   placesIn,
   setCount,
-  sustained,
   timeCalls,
 } from "../../cuda-runtime/session/kernel-timer.ts";
-import { report, type TimedRow } from "./beside-torch.ts";
+import { report, samplingBeside, type TimedRow } from "./beside-torch.ts";
 import { emitLayer, type Layer, outputSize } from "./operations.ts";
 
 interface NamedLayer extends Layer {
@@ -182,7 +180,7 @@ function measure(
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
-      options.peers === undefined ? sustained : likePeer,
+      samplingBeside(options.peers),
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");

@@ -21,13 +21,11 @@ import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import {
   CallSet,
   contentOf,
-  likePeer,
   placesIn,
   setCount,
-  sustained,
   timeCalls,
 } from "../../cuda-runtime/session/kernel-timer.ts";
-import { geometricMean, peerTimes } from "./beside-torch.ts";
+import { geometricMean, peerTimes, samplingBeside } from "./beside-torch.ts";
 import { emitProduct, type ProductSize } from "./operations.ts";
 
 interface Shape extends ProductSize {
@@ -172,7 +170,7 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): 
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
-      options.peers === undefined ? sustained : likePeer,
+      samplingBeside(options.peers),
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");

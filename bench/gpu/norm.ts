@@ -15,15 +15,8 @@ import type { Step } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import { elementCount, type View } from "../../cuda-runtime/ir/view.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import {
-  CallSet,
-  contentOf,
-  likePeer,
-  setCount,
-  sustained,
-  timeCalls,
-} from "../../cuda-runtime/session/kernel-timer.ts";
-import { report, type TimedRow } from "./beside-torch.ts";
+import { CallSet, contentOf, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
+import { report, samplingBeside, type TimedRow } from "./beside-torch.ts";
 import { type AcceptsWay, groupWork, rowWork, type Work, waysOf } from "./norm-work.ts";
 import type { RowKind } from "./operations.ts";
 
@@ -114,7 +107,7 @@ function measure(
     const us = timeCalls(
       host,
       calls.map(({ set }) => set),
-      options.peers === undefined ? sustained : likePeer,
+      samplingBeside(options.peers),
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");

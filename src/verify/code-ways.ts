@@ -33,7 +33,11 @@ export async function codeWays(
   options: SessionOptions,
 ): Promise<readonly Tensors[]> {
   const { path } = model;
-  const moved = (codes: number): Runnable => ({ path, ...patchedInMemory(model, moveCodes(model, codes)) });
+  const { root } = inferFacts(model);
+  const moved = (codes: number): Runnable => ({
+    path,
+    ...patchedInMemory(model, moveCodes(model, codes, root)),
+  });
   const ways: readonly (readonly [Runnable, SessionOptions, Tensors])[] = [
     [original, { ...options, optimization: "all" }, inputs],
     [original, options, nudged(inputs)],
@@ -49,9 +53,8 @@ export async function codeWays(
 }
 
 /** Floats that are rounded by a scale of one element, by so much of it. What is no float32 lies where it does: sums of whole numbers have no last bit. */
-export function moveCodes(model: Model, codes: number): Patch {
+export function moveCodes(model: Model, codes: number, root: Scope): Patch {
   const patch = new Patch();
-  const { root } = inferFacts(model);
   const [names, graph] = [new FreshNames(model), patch.of(model.graph)];
   const by = names.make("part_of_a_code");
   for (const node of model.graph.nodes) {

@@ -55,7 +55,7 @@ describe("numbers that are rounded to codes, moved", () => {
     fc.assert(
       fc.property(drawnGraphs, fc.constantFrom(codeStep, -codeStep), (drawn, codes) => {
         using model = modelFromBytes(quantized(drawn));
-        const { bytes } = patchedInMemory(model, moveCodes(model, codes));
+        const { bytes } = patchedInMemory(model, moveCodes(model, codes, inferFacts(model).root));
         using moved = modelFromBytes(bytes);
         const { root } = inferFacts(moved);
         for (const { opType, inputs } of moved.graph.nodes)

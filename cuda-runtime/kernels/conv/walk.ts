@@ -1,8 +1,9 @@
 /** @file What conv-tma.cu is launched with: TMA walks through the image for the rows of a product. */
 import { noActivation } from "../../ir/epilogue.ts";
 import { writeParams } from "../../ir/param-table.ts";
-import type { ImageWalk, ParamBlock, TensorMap } from "../../ir/params.ts";
+import type { ParamBlock, TensorMap } from "../../ir/params.ts";
 import type { View } from "../../ir/view.ts";
+import { fitsImageWalk, imageWalkOf, type WalkAxis } from "../common/image-walk.ts";
 import { convTmaStruct } from "../conv-tma/params.table.ts";
 import { copiesEnds, endFieldsOf } from "../gemm/end-maps.ts";
 import { gemmFields } from "../gemm/params.ts";
@@ -11,47 +12,30 @@ import type { ConvFields, Window } from "./params.ts";
 import { positionStride, type Spatial, type Triple } from "./spatial.ts";
 import { channelsOfBox, type Walk } from "./table.ts";
 
-/** PTX ISA, "im2col mode": how far the corners of the walk and the offsets of a tap reach, by the number of spatial axes. */
-const reaches = { 2: { corner: 128, tap: 255 }, 3: { corner: 16, tap: 31 } } as const;
-const mostStride = 8;
-
 /** Whether TMA's fields hold the walk, and positions of y (and of what is added to it) follow each other by one stride. */
 export function canWalk(window: Window, x: Spatial, outputs: readonly Spatial[]): boolean {
   const [y] = outputs;
   if (y === undefined || outputs.some((output) => positionStride(output) === 0)) return false;
-  const axes = spatialAxes(window, x);
-  const { corner, tap } = reaches[axes.length === 3 ? 3 : 2];
-  const { lower, upper } = walkOf(window, x.size, y.size, axes);
-  const isNear = [...lower, ...upper].every((at) => at >= -corner && at < corner);
   return (
-    isNear &&
-    axes.every((axis) => at(window.stride, axis) <= mostStride && reachOf(window, axis) <= tap) &&
+    fitsImageWalk(walkAxes(window, x.size, y.size)) &&
     [x.batchStride, ...x.strides].every((stride, axis) => stride > 0 || at([x.batch, ...x.size], axis) === 1)
   );
 }
 
 /** From the innermost on; depth where there is one. */
-function spatialAxes({ kernel }: Window, x: Spatial): readonly number[] {
-  return kernel[0] > 1 || x.size[0] > 1 ? [2, 1, 0] : [2, 1];
-}
-
-function reachOf({ kernel, dilation }: Window, axis: number): number {
-  return (at(kernel, axis) - 1) * at(dilation, axis);
+function spatialAxes({ kernel }: Window, size: Triple): readonly number[] {
+  return kernel[0] > 1 || size[0] > 1 ? [2, 1, 0] : [2, 1];
 }
 
 function at(values: readonly number[], axis: number): number {
   return values[axis] ?? 1;
 }
 
-function walkOf({ stride, pad }: Window, input: Triple, output: Triple, axes: readonly number[]): ImageWalk {
-  const lower = axes.map((axis) => -at(pad, axis));
-  return {
-    lower,
-    upper: axes.map(
-      (axis) => at(stride, axis) * (at(output, axis) - 1) - at(pad, axis) - (at(input, axis) - 1),
-    ),
-    strides: axes.map((axis) => at(stride, axis)),
-  };
+function walkAxes(window: Window, input: Triple, output: Triple): WalkAxis[] {
+  return spatialAxes(window, input).map((axis) => ({
+    ...{ input: at(input, axis), output: at(output, axis), taps: at(window.kernel, axis) },
+    ...{ stride: at(window.stride, axis), dilation: at(window.dilation, axis), pad: at(window.pad, axis) },
+  }));
 }
 
 /** Whether its tiles go out by TMA. */
@@ -63,7 +47,7 @@ export function copiesEndsOfWalk(fields: ConvFields, { product }: Walk): boolean
 export function walkParams(fields: ConvFields, walk: Walk): ParamBlock {
   const { x, w, y, window, channels, filters } = fields;
   const { product } = walk;
-  const axes = spatialAxes(window, x);
+  const axes = spatialAxes(window, x.size);
   const channelsInBox = channelsOfBox(walk);
   const boxesOfTap = Math.ceil(channels / channelsInBox);
   const [taps, pitch] = [window.kernel[0] * window.kernel[1] * window.kernel[2], at(w.shape, 1)];
@@ -110,7 +94,7 @@ function imageMap({ x, y, window }: ConvFields, walk: Walk, axes: readonly numbe
     sizes: [x.channels, ...axes.map((axis) => at(x.size, axis)), x.batch],
     strides: strides.map((stride) => (stride === 0 ? unit : stride)),
     box: [channelsOfBox(walk), walk.product.m],
-    walk: walkOf(window, x.size, y.size, axes),
+    walk: imageWalkOf(walkAxes(window, x.size, y.size)),
   };
 }
 

@@ -1,6 +1,7 @@
 /** @file Convolutions of codes: as a product whose rows are gathered, or which TMA walks through the image for (conv-int8-hopper). */
-import type { ImageWalk, TensorMap } from "../../ir/params.ts";
+import type { TensorMap } from "../../ir/params.ts";
 import type { View } from "../../ir/view.ts";
+import { fitsImageWalk, imageWalkOf, type WalkAxis } from "../common/image-walk.ts";
 import type { CodeWindow } from "./code-product.ts";
 
 /** Bytes of a stage's rows. */
@@ -21,19 +22,11 @@ function boxesOfTap(channels: number, parts: number): number {
   return Math.ceil((channels * parts) / walkDepth);
 }
 
-/** PTX ISA, "im2col mode": how far the corners of the walk, the offsets of a tap, and steps reach. */
-const [mostCorner, mostTap, mostStride] = [128, 255, 8];
-
 /** Whether TMA's fields hold the walk. What lies outside of the image is zero. */
 export function canWalkCodes(window: CodeWindow): boolean {
-  const { x, w, strides, dilations } = window;
-  const { lower, upper } = walkOf(window);
-  const taps = w.shape.slice(2);
+  const { x } = window;
   return (
-    [...lower, ...upper].every((at) => at >= -mostCorner && at < mostCorner) &&
-    strides.every((stride) => stride <= mostStride) &&
-    taps.every((count, axis) => (count - 1) * (dilations[axis] ?? 1) <= mostTap) &&
-    x.strides.every((stride, axis) => stride > 0 || x.shape[axis] === 1)
+    fitsImageWalk(walkAxes(window)) && x.strides.every((stride, axis) => stride > 0 || x.shape[axis] === 1)
   );
 }
 
@@ -43,16 +36,11 @@ export function walkSizeOf({ x, w }: CodeWindow): WalkSize {
 }
 
 /** Width, then height. */
-function walkOf({ x, to, strides, pads }: CodeWindow): ImageWalk {
-  const axes = [1, 0] as const;
-  const [sizes, outputs] = [x.shape.slice(2), to.shape.slice(2)];
-  return {
-    lower: axes.map((axis) => -pads[axis]),
-    upper: axes.map(
-      (axis) => strides[axis] * ((outputs[axis] ?? 1) - 1) - pads[axis] - ((sizes[axis] ?? 1) - 1),
-    ),
-    strides: axes.map((axis) => strides[axis]),
-  };
+function walkAxes({ x, w, to, strides, dilations, pads }: CodeWindow): WalkAxis[] {
+  return ([1, 0] as const).map((axis) => ({
+    ...{ input: x.shape[2 + axis] ?? 1, output: to.shape[2 + axis] ?? 1, taps: w.shape[2 + axis] ?? 1 },
+    ...{ stride: strides[axis], dilation: dilations[axis], pad: pads[axis] },
+  }));
 }
 
 /** Of tiles of m positions and n filters. `b`: [filters, taps, channels], packed. Axes of one element have a stride of no matter, but a valid one. */
@@ -73,7 +61,7 @@ export function walkMaps(
       sizes: [channels, width, height, images],
       strides: [stepX, stepY, stepImage].map((step) => (step === 0 ? channels : step)),
       box: [box, m],
-      walk: walkOf(window),
+      walk: imageWalkOf(walkAxes(window)),
     },
     b: {
       view: b,

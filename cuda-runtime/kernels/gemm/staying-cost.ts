@@ -58,9 +58,8 @@ export interface SumRates {
 }
 
 /**
- * What clusters' blocks take, whatever they multiply: 15 convolutions on an H100, 120 clusters among 180 ways
- * (bench/measurements/h100-conv-splits.jsonl). A step waits longer than those of blocks that stay. Three products of matrices there are
- * predicted within 5 % (bench/measurements/h100-gemm-notes.jsonl).
+ * What clusters' blocks take of images: 15 convolutions on an H100, 120 clusters among 180 ways (bench/measurements/h100-conv-splits.jsonl). A step
+ * waits longer than those of blocks that stay.
  */
 export const sumRates = {
   step: { together: 380, turns: 650 },
