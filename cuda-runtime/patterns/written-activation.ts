@@ -43,7 +43,7 @@ export function activationBehind(value: Value, graph: PatternGraph): ActivationM
     if (output === undefined || expr === undefined) continue;
     exprs.set(output, expr);
     nodes.push(node);
-    pending.push(...graph.readersOf(output));
+    for (const reader of graph.readersOf(output)) pending.push(reader);
     const activation =
       graph.closed(nodes, output) && closes(value, nodes, graph) ? matchActivation(expr, leaf) : undefined;
     if (activation !== undefined && activation !== noActivation && tailTakes(activation))

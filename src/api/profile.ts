@@ -36,7 +36,9 @@ export function withProfile(
   checkMatched(report, settings.displayPath);
   const { cost, timelineOf } = measuredTimes(predicted, match, asRun);
   const notices = [...settings.notices, ...noticesOf(profile, asRun)];
-  return { ...asRun, cost, timelineOf, profile: report, budgets: [], notices };
+  // No other stack was profiled.
+  const others = asRun.others?.map((other) => ({ ...other, cost: asRun.cost }));
+  return { ...asRun, cost, timelineOf, others, profile: report, budgets: [], notices };
 }
 
 /** A file that says what it ran is believed, where the user says nothing else: at which sizes, and in which precision. */

@@ -6,6 +6,8 @@ import { type PriceSettings, priceFacts, type Workload } from "./workload.ts";
 /** A stack that a change must not slow down, with its own account where it has one. */
 export interface OtherStack extends Pick<PriceSettings, "timelineOf"> {
   readonly stack: Stack;
+  /** That of its account, where the target's prices are in the measure of a profile of the target. */
+  readonly cost?: PriceSettings["cost"];
 }
 
 /** A loss that is more than its own noise. */
@@ -28,10 +30,10 @@ export function lossElsewhere(
   { target, cost }: Pick<PriceSettings, "target" | "cost">,
   others: readonly OtherStack[],
 ): LossElsewhere | undefined {
-  for (const { stack, timelineOf } of others) {
+  for (const { stack, timelineOf, cost: own = cost } of others) {
     if (stack.id === target.stack.id) continue;
-    const there = { cost, target: { ...target, stack } };
-    const priced = (own: typeof timelineOf) => changeOn(before, after, { ...there, timelineOf: own });
+    const there = { cost: own, target: { ...target, stack } };
+    const priced = (account: typeof timelineOf) => changeOn(before, after, { ...there, timelineOf: account });
     // Planning takes longer than pricing: where the prices of its kernels leave no room for a loss, nothing is planned.
     if (timelineOf !== undefined && !mayLose(priced(undefined))) continue;
     const { microseconds, change } = priced(timelineOf);
