@@ -140,14 +140,13 @@ export class Guard {
   run<T>(work: () => T): T {
     const left = this.#millisecondsLeft;
     if (left <= 0) throw tooLate(this.#task, this.#seconds);
-    memoryWatch.begin(this.#memoryBytes);
     try {
-      return stoppable(work, timerMilliseconds(left / 1000));
+      return stoppable(() => memoryWatch.during(this.#memoryBytes, work), timerMilliseconds(left / 1000));
     } catch (error) {
       if (hasCode(error, stops.timer)) throw tooLate(this.#task, this.#seconds);
       if (!hasCode(error, stops.signal)) throw error;
       if (!memoryWatch.wasExceeded) return interrupted(error);
-      collectGarbage();
+      releaseMemory(memoryWatch.passedBytes);
       throw tooLarge(this.#task, memoryWatch.passedBytes, memoryAdvice);
     } finally {
       memoryWatch.end();
@@ -187,6 +186,19 @@ function collectGarbage(): void {
   runInNewContext("gc()");
 }
 
+const mostReleases = 25;
+const releaseMilliseconds = 20;
+
+/** The same until it is given back: V8's own threads do that, which may have to wait for a busy machine. */
+function releaseMemory(passedBytes: number): void {
+  const nothing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  for (let times = 0; times < mostReleases; times++) {
+    collectGarbage();
+    if (process.memoryUsage.rss() <= passedBytes) return;
+    Atomics.wait(nothing, 0, 0, releaseMilliseconds);
+  }
+}
+
 /** The user's Ctrl-C, on its way to whoever handles it: cleanup.ts, or the system. */
 function interrupted(error: unknown): never {
   if (process.listenerCount("SIGINT") > 0) process.emit("SIGINT", "SIGINT");
@@ -209,13 +221,20 @@ class MemoryWatch {
   };
   #worker: Worker | undefined;
 
-  begin(limitBytes: number): void {
+  /** Within a script that a signal stops: before it and behind it, the signal would end the process. `end` is still to be called. */
+  during<T>(limitBytes: number, work: () => T): T {
     // There a signal to itself ends a process.
-    if (process.platform === "win32") return;
-    this.#data.bytes[watchBytes.resident] = limitBytes;
-    this.#data.bytes[watchBytes.heap] = liveBound();
-    Atomics.store(this.#data.state, 0, watchStates.watching);
+    if (process.platform === "win32") return work();
+    const { state, bytes } = this.#data;
+    bytes[watchBytes.resident] = limitBytes;
+    bytes[watchBytes.heap] = liveBound();
+    Atomics.store(state, 0, watchStates.watching);
     this.#worker ??= this.#start();
+    try {
+      return work();
+    } finally {
+      this.#stopWatching();
+    }
   }
 
   get wasExceeded(): boolean {
@@ -227,16 +246,22 @@ class MemoryWatch {
     return this.#data.bytes[watchBytes.passed] ?? 0;
   }
 
-  /** The work is over. A signal that is on its way still is taken here: it would end the process, or stop the next task. */
+  /** The work is over, or was stopped. A signal that is on its way still is taken here: it would end the process, or stop the next task. */
   end(): void {
-    const { state } = this.#data;
-    const { idle, watching, exceeded } = watchStates;
-    if (Atomics.compareExchange(state, 0, watching, idle) <= watching) return;
+    if (!this.#stopWatching()) return;
     const ignore = () => {};
     process.on("SIGINT", ignore);
     setImmediate(() => process.off("SIGINT", ignore));
+    Atomics.store(this.#data.state, 0, watchStates.idle);
+  }
+
+  /** From now on no signal is sent. Whether one was. */
+  #stopWatching(): boolean {
+    const { state } = this.#data;
+    const { idle, watching, exceeded } = watchStates;
+    if (Atomics.compareExchange(state, 0, watching, idle) <= watching) return false;
     Atomics.wait(state, 0, exceeded, handshakeMilliseconds);
-    Atomics.store(state, 0, idle);
+    return true;
   }
 
   #start(): Worker {
