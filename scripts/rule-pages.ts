@@ -2,6 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Node, type ObjectLiteralExpression, Project, type SourceFile } from "ts-morph";
+import { fixFlags } from "../src/report/fix-flags.ts";
 
 interface RulePage {
   readonly file: string;
@@ -9,6 +10,7 @@ interface RulePage {
   readonly name: string;
   readonly severity: string;
   readonly fix: string;
+  readonly changes?: string | undefined;
   readonly summary: string;
   readonly markdown: string;
   readonly messages: readonly { readonly id: string; readonly text: string }[];
@@ -65,6 +67,7 @@ function readPage(file: string, source: SourceFile): RulePage {
     code: stringOf(rule, "code") ?? fail("no code"),
     severity: stringOf(rule, "severity") ?? fail("no severity"),
     fix: stringOf(rule, "fix") ?? fail("no fix"),
+    changes: stringOf(rule, "changes"),
     summary: summaryOf(markdown),
     markdown,
     messages: messagesOf(rule),
@@ -142,16 +145,16 @@ function dataOf(pages: readonly RulePage[]): string {
   ].join("\n");
 }
 
-const fixedBy: Readonly<Record<string, string>> = {
-  safe: "`--fix`",
-  unsafe: "`--fix --unsafe-fixes`",
-  none: "—",
-};
+function fixedBy({ fix, changes }: RulePage): string {
+  const isKnown = fix === "safe" || fix === "unsafe" || fix === "none";
+  const flags = isKnown ? fixFlags(fix, changes === "precision" ? changes : "layout").join(" ") : fix;
+  return flags === "" ? "—" : `\`${flags}\``;
+}
 
 function overviewOf(pages: readonly RulePage[]): string {
   const rows = pages.map(
-    ({ code, name, severity, fix, summary }) =>
-      `| [${code}](${code}.md) | ${name} | ${severity} | ${fixedBy[fix] ?? fix} | ${summary} |`,
+    (page) =>
+      `| [${page.code}](${page.code}.md) | ${page.name} | ${page.severity} | ${fixedBy(page)} | ${page.summary} |`,
   );
   return [
     `<!-- ${generated} -->`,
@@ -168,8 +171,9 @@ function overviewOf(pages: readonly RulePage[]): string {
   ].join("\n");
 }
 
-function pageOf({ code, name, severity, fix, markdown, messages }: RulePage): string {
-  const repaired = fix === "none" ? "no automatic fix" : `fixed by ${fixedBy[fix] ?? fix}`;
+function pageOf(page: RulePage): string {
+  const { code, name, severity, fix, markdown, messages } = page;
+  const repaired = fix === "none" ? "no automatic fix" : `fixed by ${fixedBy(page)}`;
   return [
     `<!-- ${generated} -->`,
     `# ${code} ${name}`,

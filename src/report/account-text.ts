@@ -1,6 +1,7 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName } from "../lint/result.ts";
+import { type Changed, fixFlags, halfOf } from "./fix-flags.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -12,14 +13,16 @@ const precisionNames = {
   fp32: "FP32",
 } as const satisfies Record<AccountStep["precision"], string>;
 
-const halved = "--fix --unsafe-fixes, less Casts and what stays FP32";
 const setting = "a setting of the stack";
+
+const flagsOf = (changed: Changed, half?: "fp16" | "bf16") => fixFlags("unsafe", changed, half).join(" ");
+const rest = "less Casts and what stays FP32";
 
 /** No fix quantizes; TF32 is no type of a file. */
 const waysTo: Readonly<Record<AccountStep["precision"], string>> = {
   "as-is": "",
-  fp16: halved,
-  bf16: halved,
+  fp16: `${flagsOf("precision", "fp16")}, ${rest}`,
+  bf16: `${flagsOf("precision", "bf16")}, ${rest}`,
   tf32: setting,
   fp32: setting,
   int8: "once somebody has quantized it",
@@ -30,9 +33,9 @@ const names: Readonly<Record<AccountStepName, (step: AccountStep) => readonly [s
   exported: () => ["as exported", ""],
   precision: ({ precision }) => [`in ${precisionNames[precision]}`, waysTo[precision]],
   safe: () => ["safe fixes", "--fix"],
-  half: () => ["half precision", "--fix --unsafe-fixes"],
+  half: ({ precision }) => ["half precision", flagsOf("precision", halfOf(precision))],
   kept: () => ["FP32 kept, Casts", ""],
-  layout: () => ["layout", "--fix --unsafe-fixes"],
+  layout: () => ["layout", flagsOf("layout")],
   author: () => ["by its author", "in the network or its export"],
 };
 

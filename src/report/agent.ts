@@ -3,6 +3,7 @@ import { counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { budgetText } from "./budget-text.ts";
 import { type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
+import { groupFlags } from "./fix-flags.ts";
 import type { RenderOptions } from "./render.ts";
 import { titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
@@ -25,24 +26,23 @@ function linesOf(model: ModelReport): string[] {
   return [
     ...failed,
     ...budgets,
-    ...entriesOf(model).map((entry) => `${path}: ${entryText(entry)}`),
+    ...entriesOf(model).map((entry) => `${path}: ${entryText(entry, model)}`),
     ...unseen,
     ...notes,
   ];
 }
 
 /** `error TC102 misaligned-gemm /head/MatMul (MatMul): N is 50257 …. Saves 1.96 ms (63 %). Fix: --fix. At: model.py:12`. */
-function entryText(entry: Entry): string {
+function entryText(entry: Entry, { target }: ModelReport): string {
   const { group, findings } = entry;
   const { severity, code, rule, message, saves, fix, left } = group;
   const [{ node, op }] = findings;
   const head = `${severity} ${code} ${rule} ${printable(node)} (${printable(op)})${moreText(entry)}`;
   const origins = originsOf(entry);
-  const fixes = { safe: "Fix: --fix.", unsafe: "Fix: --fix --unsafe-fixes.", none: "" } as const;
   const parts = [
     `${head}: ${printable(message)}.`,
     saves === null ? "" : `Saves ${savedText(saves)}.`,
-    fixes[fix],
+    fix === "none" ? "" : `Fix: ${groupFlags(group, target).join(" ")}.`,
     left === null ? "" : `--fix leaves it: ${printable(left)}.`,
     origins.length === 0 ? "" : `At: ${printable(origins.join(" "))}.`,
   ];

@@ -7,6 +7,7 @@ import { accountCells } from "./account-text.ts";
 import { budgetItems } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
+import { groupFlags } from "./fix-flags.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
 import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
@@ -118,9 +119,8 @@ function table(entries: readonly Entry[], model: ModelReport): string[] {
 }
 
 const marks = { error: "🔴 error", warn: "🟡 warn", info: "🔵 info" } as const;
-const fixes = { safe: "`--fix`", unsafe: "`--unsafe-fixes`", none: "" } as const;
 
-function row(entry: Entry, { predicted }: ModelReport): string {
+function row(entry: Entry, { predicted, target }: ModelReport): string {
   const { severity, rule, message, saves, fix } = entry.group;
   const [{ node, op }] = entry.findings;
   const origins = originsOf(entry).map((part) => code(part));
@@ -132,7 +132,7 @@ function row(entry: Entry, { predicted }: ModelReport): string {
     where,
     escaped(message),
     saving,
-    fixes[fix],
+    fix === "none" ? "" : `\`${groupFlags(entry.group, target).join(" ")}\``,
   ];
   return `| ${cells.join(" | ")} |`;
 }

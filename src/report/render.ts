@@ -7,6 +7,8 @@ export interface RuleDoc {
   readonly name: string;
   readonly severity: "warn" | "info";
   readonly fix: Fixability;
+  /** What an unsafe fix changes: the layout, unless said. */
+  readonly changes?: "precision";
   /** One line. */
   readonly summary: string;
   /** The page, without its title. */

@@ -1,19 +1,18 @@
 /** @file Rules and their pages in the terminal. */
 
 import { type Palette, paletteOf } from "./color.ts";
+import { fixFlags } from "./fix-flags.ts";
 import type { ColorLevel, RuleDoc } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
 import { alignColumns } from "./table.ts";
 
-const fixText = { safe: "--fix", unsafe: "--fix --unsafe-fixes", none: "" } as const;
-
 /** A line a rule. */
 export function renderRuleList(docs: readonly RuleDoc[]): string {
-  const rows = docs.map(({ code, name, severity, fix, summary }) => [
+  const rows = docs.map(({ code, name, severity, fix, changes, summary }) => [
     code,
     code === name ? "" : name,
     severity,
-    fixText[fix],
+    fixFlags(fix, changes ?? "layout").join(" "),
     summary,
   ]);
   const lines = alignColumns(
@@ -23,9 +22,13 @@ export function renderRuleList(docs: readonly RuleDoc[]): string {
   return `${lines.join("\n")}\n\ntc-lint explain CODE says more.\n`;
 }
 
-export function renderRulePage({ code, name, severity, fix, markdown }: RuleDoc, color: ColorLevel): string {
+export function renderRulePage(
+  { code, name, severity, fix, changes, markdown }: RuleDoc,
+  color: ColorLevel,
+): string {
   const palette = paletteOf(color);
-  const fixed = fix === "none" ? "no automatic fix" : `fixed by ${fixText[fix]}`;
+  const fixed =
+    fix === "none" ? "no automatic fix" : `fixed by ${fixFlags(fix, changes ?? "layout").join(" ")}`;
   const facts = `${severity} by default; ${fixed}`;
   return `${palette.heading(ruleTitle(code, name))}\n${palette.dim(facts)}\n\n${styled(markdown, palette)}\n`;
 }

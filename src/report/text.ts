@@ -8,6 +8,7 @@ import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
+import { groupFlags } from "./fix-flags.ts";
 import { foldedLines, rowsOf } from "./fold.ts";
 import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
@@ -39,9 +40,9 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const notes = spaced(noteLines(model, options, palette));
   const width = options.columns ?? usualColumns;
   const room = options.verbose ? undefined : screenRows - rowsOf([...head, ...notes], width) - footerHeight;
-  const entries = entriesOf(model).map((entry) => entryLines(entry, options, palette));
+  const entries = entriesOf(model).map((entry) => entryLines(entry, model, options, palette));
   const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
-  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, options, palette));
+  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, options, palette));
   const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);
   return [
     ...folded(head),
@@ -145,7 +146,12 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
 }
 
 /** The first line says all by itself; what to do stands below. */
-function entryLines(entry: Entry, options: RenderOptions, palette: Palette): string[] {
+function entryLines(
+  entry: Entry,
+  { target }: ModelReport,
+  options: RenderOptions,
+  palette: Palette,
+): string[] {
   const { group, findings } = entry;
   const { severity, code, rule, message } = group;
   const [{ node, op, graph }] = findings;
@@ -153,7 +159,7 @@ function entryLines(entry: Entry, options: RenderOptions, palette: Palette): str
   const saved =
     group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
-  const details = [shareText(group), fixText(group, palette)].filter((text) => text !== "");
+  const details = [shareText(group), fixText(group, target, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
     ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
@@ -178,9 +184,9 @@ function shareText({ saves }: FindingGroup): string {
   return `${shareOfText(saves)}, ${between}`;
 }
 
-function fixText({ fix, left }: FindingGroup, palette: Palette): string {
-  if (fix !== "none")
-    return palette.good(fix === "safe" ? "fixed by --fix" : "fixed by --fix --unsafe-fixes");
+function fixText(group: FindingGroup, target: ModelReport["target"], palette: Palette): string {
+  const { fix, left } = group;
+  if (fix !== "none") return palette.good(`fixed by ${groupFlags(group, target).join(" ")}`);
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
 }
 

@@ -4,8 +4,8 @@ import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells } from "../../src/report/account-text.ts";
 
 test.each([
-  ["fp16", "in FP16", /^--fix --unsafe-fixes/],
-  ["bf16", "in BF16", /^--fix --unsafe-fixes/],
+  ["fp16", "in FP16", /^--fix --precision fp16, less Casts/],
+  ["bf16", "in BF16", /^--fix --precision bf16, less Casts/],
   ["int8", "in INT8", /^once somebody has quantized it$/],
   ["tf32", "in TF32", /^a setting of the stack$/],
 ] as const)("a step to %s names a fix where one takes it, and no other", (precision, name, how) => {

@@ -1,15 +1,19 @@
 /** @file The command that mends a model, as a shell takes it. */
-import type { Fixability, ModelReport } from "../../lint/result.ts";
+import type { FindingGroup, ModelReport } from "../../lint/result.ts";
+import { changedBy, fixFlags, halfOf } from "../fix-flags.ts";
 
 /** For the target and sizes that it was priced at: another target is mended otherwise. */
 export function fixCommand(
   { path, target, symbols, assumed }: ModelReport,
-  fix: Exclude<Fixability, "none">,
+  { fix, step }: Pick<FindingGroup, "fix" | "step">,
 ): string {
-  const flags = fix === "safe" ? ["--fix"] : ["--fix", "--unsafe-fixes"];
+  const { gpu, stack } = target;
+  // Half precision is asked for by the precision itself.
+  const isHalf = fix === "unsafe" && changedBy(step) === "precision";
+  const flags = isHalf || fix === "safe" ? ["--fix"] : fixFlags(fix, "layout");
+  const precision = isHalf ? halfOf(target.precision) : target.precision;
   const left = new Set(assumed);
   const sizes = Object.entries(symbols).filter(([name]) => !left.has(name));
-  const { gpu, stack, precision } = target;
   const words = [
     "tc-lint",
     ...flags,

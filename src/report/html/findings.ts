@@ -88,7 +88,7 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
     ]);
     rows.push(["Of", `${duration(saves.of)}, which its kernels take now`]);
   }
-  if (fix !== "none") rows.push(["Fix", html`<code>${fixCommand(model, fix)}</code>`]);
+  if (fix !== "none") rows.push(["Fix", html`<code>${fixCommand(model, group)}</code>`]);
   else if (left !== null) rows.push(["--fix leaves it", left]);
   return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
