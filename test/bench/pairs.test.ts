@@ -152,7 +152,7 @@ describe("figures", () => {
     const lines = tableOf([outcome(100, 80, 10, 20, 30), outcome(100, 101, -5, -1, 3)]).split("\n");
     expect(lines.map((line) => line.split(" | ")[0])).toEqual([
       "| kind",
-      "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+      "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
       "| conv",
       "| all padding",
       "| all",
