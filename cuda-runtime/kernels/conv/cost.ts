@@ -58,6 +58,11 @@ const cacheShare = 0.9157;
  * rate, measured on an H200 (seven misaligned convolutions of batch 32: 0.58 to 1.08 µs a megabyte beyond two passes).
  */
 const spilledPasses = 5.6;
+/**
+ * Clocks of a multiprocessor for a result that a thread adds up by itself, its filters being no vectors: on an H200 four misaligned convolutions of batch 1
+ * took 7.7 to 10.1 µs a million results longer than predicted, three of whole vectors no longer (bench/results/gpu-conv-misaligned.json, gpu-conv.json).
+ */
+const oddSumClocks = 2;
 /** Share of a time that does not hide behind a longer one. */
 const exposed = 0.1;
 /** Measured over modelled, beyond the launch, of kernels that gather x: on an H200 (bench/results/gpu-conv.json). */
@@ -103,17 +108,25 @@ const walking = {
   splitMicroseconds: 0.7,
 } as const;
 
+/**
+ * Rows of boxes of 64 bytes that begin in the middle of a sector of 32 take so many times as long: two convolutions of 129 channels on an H200, 272 bytes a
+ * position, take 2.3 and 3 (bench/results/gpu-conv-misaligned.json); boxes of 128 bytes show nothing of it.
+ */
+const straddling = 2.5;
+const sectorBytes = 32;
+
+/** Of the copy engine, for a row of a tile in a step. */
+function rowClocksOf({ channels, groups }: ConvProblem, { panels }: Walk): number {
+  const positionBytes = 2 * Math.ceil((channels * groups) / 8) * 8;
+  const straddles = panels > 1 && positionBytes % sectorBytes !== 0 && positionBytes > sectorBytes;
+  return panels * walking.rowClocks * (straddles ? straddling : 1);
+}
+
 /** Of clusters' blocks, whose rings are short. What is chosen of 15 layers takes 3 % more than the best in the mean. */
 const teamRates: SumRates = { ...sumRates, copies: 0.8 };
 
 /** Results of a product over an image as `StayingWork` counts them, and clocks of what it moves. */
-function walkedWork(
-  problem: ConvProblem,
-  tile: ConvTile,
-  { panels }: Walk,
-  splits: number,
-  target: PlanTarget,
-) {
+function walkedWork(problem: ConvProblem, tile: ConvTile, walk: Walk, splits: number, target: PlanTarget) {
   const { rows, groups, inputBytes, outputBytes } = problem;
   const filters = problem.filters * groups;
   const chunks = chunksOf(problem, tile);
@@ -123,7 +136,7 @@ function walkedWork(
       ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
       // A residual is read at the same places.
       stored: outputBytes / (2 * rows * filters),
-      rowClocks: panels * walking.rowClocks,
+      rowClocks: rowClocksOf(problem, walk),
     },
     memory: moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors),
   };
@@ -170,7 +183,9 @@ export function sumMicroseconds(problem: ConvProblem, splits: number, target: Pl
   const { l2, dram } = target.bandwidth;
   const moved =
     bytes <= target.l2Bytes / 2 ? (2 * bytes) / (cacheShare * l2) : (spilledPasses * bytes) / dram;
-  return target.launchMicroseconds + moved;
+  const results = problem.rows * problem.groups * problem.filters;
+  const clocks = storeWidthOf(problem) === 8 ? 0 : (oddSumClocks * results) / target.multiprocessors;
+  return target.launchMicroseconds + moved + clocks / target.clocksPerMicrosecond;
 }
 
 /** Pieces of 16 bytes that a filter has. */
