@@ -1,8 +1,8 @@
-/** @file Models linted by their plans: one in the main thread, several in worker threads. */
+/** @file Models linted by their plans: one, or a few small ones, in the main thread, others in worker threads. */
 import { availableParallelism } from "node:os";
 import { InputError } from "../ir/errors.ts";
 import { memoryShare } from "../ir/memory.ts";
-import { Guard, type Limits } from "../limits/guard.ts";
+import { Guard, type Limits, sizeOf } from "../limits/guard.ts";
 import { heapBound, isHeapLimitGiven } from "../limits/heap.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
@@ -14,7 +14,7 @@ import { lintInPool } from "./worker-pool.ts";
 export interface LintAllOptions {
   /** The script of worker threads. */
   readonly workerUrl: URL;
-  /** Threads at once; one a core by default. */
+  /** Threads at once; one a core by default, none for a few small models. */
   readonly jobs: number | undefined;
   /** Of each model. */
   readonly limits: Limits;
@@ -30,14 +30,13 @@ export async function lintAll(plans: readonly LintPlan[], options: LintAllOption
 
 async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Promise<LintOutcome[]> {
   const { workerUrl, jobs, limits, onProgress, whileThreadsRun } = options;
-  const [only, ...more] = plans;
-  if (only !== undefined && more.length === 0) {
-    const outcome = await lintAlone(only, limits, (phase) => onProgress(`${only.path}: ${phase} …`));
-    if (outcome !== "needs-thread") return [outcome];
-  }
+  const isAlone = plans.length === 1 || (jobs === undefined && areQuick(plans));
+  const known = isAlone ? await lintHere(plans, limits, onProgress) : [];
+  if (known.length === plans.length) return known;
+  const rest = plans.slice(known.length);
   const noun = plans.some(({ scenario }) => scenario !== undefined) ? "scenarios" : "models";
-  return whileThreadsRun(() =>
-    lintInPool(plans, {
+  const others = await whileThreadsRun(() =>
+    lintInPool(rest, {
       workerUrl,
       size: jobs ?? availableParallelism(),
       limits,
@@ -45,6 +44,35 @@ async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Pr
         onProgress(`${done} of ${total} ${noun}: ${running.join(", ")}`),
     }),
   );
+  return [...known, ...others];
+}
+
+/** Of files together: until threads are at work, the main thread is done with these. */
+const quickBytes = 2 ** 16;
+
+/** Not where plugins are: their code may end the thread that it runs in, which fails one model of several. */
+function areQuick(plans: readonly LintPlan[]): boolean {
+  let bytes = 0;
+  for (const { path, settings } of plans) {
+    bytes += sizeOf(path);
+    if (bytes > quickBytes || settings.plugins.length > 0) return false;
+  }
+  return true;
+}
+
+/** Outcomes of the first plans: of all, or of those before one that needs a thread. */
+async function lintHere(
+  plans: readonly LintPlan[],
+  limits: Limits,
+  onProgress: (what: string) => void,
+): Promise<LintOutcome[]> {
+  const outcomes: LintOutcome[] = [];
+  for (const plan of plans) {
+    const outcome = await lintAlone(plan, limits, (phase) => onProgress(`${plan.path}: ${phase} …`));
+    if (outcome === "needs-thread") break;
+    outcomes.push(outcome);
+  }
+  return outcomes;
 }
 
 /**

@@ -47,8 +47,8 @@ export function secondsFor({ path, doing, timeoutSeconds }: Task): number {
   return Math.min(seconds + secondsPerMebibyte * (sizeOf(path) / bytesInMebibyte), mostSeconds);
 }
 
-/** Opening it says what is wrong with a path. */
-function sizeOf(path: string): number {
+/** In bytes; 0 where it cannot be told: opening it says what is wrong with a path. */
+export function sizeOf(path: string): number {
   try {
     return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   } catch (error) {

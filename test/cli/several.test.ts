@@ -12,7 +12,7 @@ describe("several models", () => {
     bench.folder.write("c/d.onnx", bytesOf(cleanModel()));
     bench.folder.write("node_modules/e.onnx", bytesOf(headModel()));
     bench.folder.write("notes.txt", "no model");
-    const { exitCode, stdout, stderr } = await bench.tcLint([".", "-f", "json"]);
+    const { exitCode, stdout, stderr } = await bench.tcLint([".", "-f", "json", "--jobs", "2"]);
     expect([exitCode, stderr]).toEqual([2, ""]);
     const report: LintReport = JSON.parse(stdout);
     expect(report.models.map(({ path: file, error }) => [file, error?.code ?? null])).toEqual([
@@ -23,6 +23,8 @@ describe("several models", () => {
     expect(report.summary.failedModels).toBe(1);
     const alone = await bench.jsonOf(["a.onnx"]);
     expect(report.models[0]).toEqual(alone.models[0]);
+    // Small ones, without threads.
+    expect(await bench.tcLint([".", "-f", "json"])).toEqual({ exitCode, signal: null, stdout, stderr });
   });
 
   test("fail alone where their folder's configuration is wrong", async () => {
@@ -43,9 +45,12 @@ describe("several models", () => {
   test("come out the same however many threads there are", async () => {
     for (const name of ["a", "b", "c", "d"])
       bench.folder.write(`${name}.onnx`, bytesOf(headModel({ n: 1001 })));
-    const [one, many] = await Promise.all([bench.tcLint([".", "-j", "1"]), bench.tcLint([".", "-j", "4"])]);
-    expect(one.stdout).toBe(many.stdout);
-    expect(one.stdout.match(/^[a-d]\.onnx$/gm)).toEqual(["a.onnx", "b.onnx", "c.onnx", "d.onnx"]);
+    const [none, one, many] = await Promise.all(
+      [[], ["-j", "1"], ["-j", "4"]].map((jobs) => bench.tcLint([".", ...jobs])),
+    );
+    expect(one?.stdout).toBe(many?.stdout);
+    expect(one?.stdout).toBe(none?.stdout);
+    expect(one?.stdout.match(/^[a-d]\.onnx$/gm)).toEqual(["a.onnx", "b.onnx", "c.onnx", "d.onnx"]);
   });
 
   test("sizes go where they fit; one that fits nowhere is a mistake", async () => {
