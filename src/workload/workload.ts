@@ -61,7 +61,9 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
     seesAttention: asked.stack.fuses.attention,
     multipliesCodes: (codes, work) => whyFloats(codes, work, asked) === undefined,
   });
-  const target = asBroughtToHalf(asked, found);
+  const timeOf = (product: Product, on: Target) =>
+    costProduct(product, bindings, { target: on, cost })?.microseconds ?? 0;
+  const target = asBroughtToHalf(asked, found, timeOf);
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });
   const workload = { model, facts, target, bindings, products, unresolved, timeline };
