@@ -158,10 +158,12 @@ export function priceSizes(path: string, dims: RunChoice["dims"]): PriceSizes {
   const facts = inferFacts(model, { dims: new Map(Object.entries(dims)) });
   const broken = invalidNode(facts);
   if (broken !== null) throw new InputError(broken.code, broken.message);
+  const onInputs = inputSymbols(model);
+  const known = [...facts.bindings].filter(([symbol]) => onInputs.includes(symbol));
   // Of other symbols data decides.
-  const free = inputSymbols(model).filter((symbol) => facts.symbols.has(symbol));
-  const plausible = plausibleSizes(model, free, new Map(Object.entries(dims)));
-  const sizes = listed({ ...Object.fromEntries(plausible), ...dims });
+  const free = onInputs.filter((symbol) => facts.symbols.has(symbol));
+  const plausible = plausibleSizes(model, free, new Map(known));
+  const sizes = listed({ ...Object.fromEntries([...plausible, ...known]), ...dims });
   return { sizes, absent: weightFiles(model).find(({ present }) => !present)?.location };
 }
 

@@ -58,7 +58,7 @@ function absent(): never {
 type Both = Pick<ModelComparison, "kernels" | "findings" | "graph" | "time" | "stored" | "notices">;
 
 function compareBoth(base: Side, head: Side, names: NewNames): Both {
-  const isPriced = base.report.error === null && head.report.error === null;
+  const isPriced = hasTime(base) && hasTime(head);
   const { cost } = head.settings;
   const times = isPriced
     ? compareTimes(base.workload, head.workload, cost, names)
@@ -76,6 +76,11 @@ function compareBoth(base: Side, head: Side, names: NewNames): Both {
     graph: compareGraphs(base.model, head.model, names),
     notices: [...invalidBase(base), ...otherSizes(base.report, head.report)],
   };
+}
+
+/** A model that contradicts itself has none, and neither has one of which nothing could be looked at. */
+function hasTime({ report: { error, skipped, predicted } }: Side): boolean {
+  return error === null && (skipped.length === 0 || predicted.microseconds > 0);
 }
 
 /** A model that was broken may be repaired: that fails nothing, but its time is no time to compare with. */
@@ -104,11 +109,9 @@ function otherSizes(base: ModelReport, head: ModelReport): NoticeReport[] {
 function budgetsOf(base: Side | undefined, head: Side | undefined, names: NewNames): BudgetReport[] {
   if (head === undefined) return [];
   const own = head.report.budgets ?? [];
-  const isPriced = base?.report.error === null && head.report.error === null;
+  const isPriced = base !== undefined && hasTime(base) && hasTime(head);
   const budgets: readonly Budget[] = head.settings.budgets ?? [];
-  return base !== undefined && isPriced
-    ? [...own, ...regressionReports(budgets, base, head, names)]
-    : [...own];
+  return isPriced ? [...own, ...regressionReports(budgets, base, head, names)] : [...own];
 }
 
 function errorOf(head: Side | undefined): ModelComparison["error"] {

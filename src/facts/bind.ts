@@ -99,9 +99,20 @@ function checkSize(size: number, what: string): void {
   throw new InputError("bad-size", `${what}: ${size} is not a size`);
 }
 
-function checkNames(names: Iterable<string>, model: Model): void {
+/** Of the sizes that a user gives, those of symbols that this model's inputs have: another state of it may have more. */
+export function dimsOf(model: Model, dims: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const known = inputNames(model);
+  return new Map([...dims].filter(([name]) => known.has(name)));
+}
+
+function inputNames(model: Model): Set<string> {
   const known = new Set<string>();
   for (const input of model.graph.inputs) collectFrom(input.declared, known);
+  return known;
+}
+
+function checkNames(names: Iterable<string>, model: Model): void {
+  const known = inputNames(model);
   const missing = [...names].filter((name) => !known.has(name));
   if (missing.length === 0) return;
   const all = new Set(known);

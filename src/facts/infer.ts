@@ -13,9 +13,9 @@ import {
   operatorOf,
   type Value,
 } from "../ir/model.ts";
-import { type Fact, ShapeError } from "../ops/op.ts";
+import { type Fact, type OpDefinition, ShapeError } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
-import { unknownTensor } from "../ops/shape.ts";
+import { hearing, unknownTensor } from "../ops/shape.ts";
 import { signatureOf } from "../ops/signatures.ts";
 import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
@@ -31,6 +31,7 @@ import {
   tooLarge,
 } from "./expansion.ts";
 import { type Contradiction, isConstant, Scope, type Skipped } from "./scope.ts";
+import { type Equality, settledSizes } from "./settled.ts";
 import { FactPool } from "./shared-facts.ts";
 
 export interface InferOptions extends BindOptions {
@@ -49,7 +50,7 @@ export interface Facts {
   scopes(): Iterable<Scope>;
   /** Symbols without a size. */
   readonly symbols: ReadonlySet<string>;
-  /** Symbols with one. */
+  /** Symbols with one: as the caller says, or as weights settle it. */
   readonly bindings: ReadonlyMap<string, number>;
   /** Whether the caller gave a size: what is here then holds at that size alone. */
   readonly isBound: boolean;
@@ -117,7 +118,8 @@ function inputFact(input: Value, options: InferOptions, bindings: Bindings): Fac
   return declared === undefined ? undefined : factOfType(declared, bindings);
 }
 
-function collect(root: Scope, { symbols, bindings }: Inference, bodies: Inference, isBound: boolean): Facts {
+function collect(root: Scope, inference: Inference, bodies: Inference, isBound: boolean): Facts {
+  const settled = settledSizes(inference.equalities);
   const skipped: Skipped[] = [];
   const contradictions: Contradiction[] = [];
   for (const scope of walk(root)) {
@@ -129,8 +131,8 @@ function collect(root: Scope, { symbols, bindings }: Inference, bodies: Inferenc
     model,
     root,
     scopes: () => walk(root),
-    symbols,
-    bindings: bindings.sizes,
+    symbols: new Set([...inference.symbols].filter((name) => !settled.has(name))),
+    bindings: new Map([...settled, ...inference.bindings.sizes]),
     isBound,
     skipped,
     contradictions,
@@ -166,6 +168,9 @@ class Inference implements GraphInference {
   readonly #useDeclared: boolean;
   /** Names of the symbols in graph inputs and in declarations that were used. */
   readonly symbols = new Set<string>();
+  /** What every run of the model requires of sizes that have no number of their own. */
+  readonly equalities: Equality[] = [];
+  #isInside = false;
   readonly #pool = new FactPool();
   /** Counted where a graph is first entered: most models have none but the main one. */
   #limit: number | undefined;
@@ -193,7 +198,13 @@ class Inference implements GraphInference {
 
   inferSubgraph(graph: Graph, inputs: readonly (Fact | undefined)[], owner: Node, parent: Scope) {
     const scope = this.#enter(new Scope({ model: this.#model, graph, opsets: parent.opsets, parent, owner }));
-    return { scope, outputs: this.#body(scope, inputs) };
+    const before = this.#isInside;
+    this.#isInside = true;
+    try {
+      return { scope, outputs: this.#body(scope, inputs) };
+    } finally {
+      this.#isInside = before;
+    }
   }
 
   mayUnroll(graph: Graph, iterations: number): boolean {
@@ -239,7 +250,7 @@ class Inference implements GraphInference {
     const context = new NodeContext(node, scope, [], this);
     try {
       checkInputCount(node);
-      return checkedOutputs(op.infer(context));
+      return checkedOutputs(this.#inferred(op, context));
     } catch (error) {
       if (!(error instanceof ShapeError)) throw error;
       scope.skipped.push({ node, scope, kind: "shape-error", reason: error.message });
@@ -247,6 +258,18 @@ class Inference implements GraphInference {
     } finally {
       if (context.subgraphs !== undefined) scope.setChildren(node, [...context.subgraphs.values()]);
     }
+  }
+
+  /** What a branch or a loop's body requires, it requires where it runs. */
+  #inferred(op: OpDefinition, context: NodeContext): readonly (Fact | undefined)[] {
+    if (this.#isInside) return hearing(undefined, () => op.infer(context));
+    const heard: Equality[] = [];
+    const outputs = hearing(
+      (dim, size) => heard.push({ dim, size }),
+      () => op.infer(context),
+    );
+    for (const each of heard) this.equalities.push(each);
+    return outputs;
   }
 
   /** A function of the model goes before an operator of the same name. */

@@ -6,7 +6,7 @@ import type { OpenModel } from "../onnx/read-model.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { ByteSource } from "../wire/source.ts";
 import type { Fix } from "./outcome.ts";
-import { type FixedModel, type FixSettings, priced, rebatched, render } from "./pipeline.ts";
+import { type FixedModel, type FixSettings, priced, rebatched, render, sizedAs } from "./pipeline.ts";
 import { inTurn } from "./rounds.ts";
 import { runStages } from "./stages.ts";
 
@@ -26,7 +26,7 @@ export function runFix(original: OpenModel, settings: FixSettings): Fix {
 
 /** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
 export function checkNodes(model: OpenModel, settings: FixSettings): void {
-  const error = invalidNode(priced(model, settings).facts);
+  const error = invalidNode(priced(model, sizedAs(model, settings)).facts);
   if (error !== null) throw new InputError(error.code, `${error.message}; it is not repaired`);
 }
 

@@ -4,10 +4,10 @@ import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import { openModel } from "../onnx/open.ts";
 import type { Ranges } from "../passes/pass.ts";
-import { observeRanges, type Tensors, type VerifyOptions } from "../verify/index.ts";
+import { type GivenSizes, observeRanges, type Tensors, type VerifyOptions } from "../verify/index.ts";
 import type { Within } from "./fix.ts";
 import { observableValues } from "./observable.ts";
-import type { FixSettings } from "./pipeline.ts";
+import { type FixSettings, sizedAs } from "./pipeline.ts";
 
 export interface ObservedRanges {
   readonly ranges: Ranges | undefined;
@@ -24,7 +24,7 @@ export interface Samples {
 export interface RangeRequest
   extends Pick<VerifyOptions, "childUrl" | "sizes" | "onProgress" | "timeoutSeconds"> {
   readonly path: string;
-  readonly settings: Pick<FixSettings, "shapes" | "dims">;
+  readonly settings: Pick<FixSettings, "shapes" | "dims" | "rebatch">;
   /** Of the user; where there are none, inputs are drawn. */
   readonly samples: Samples | undefined;
   /** Whether inputs may be drawn: not where the user wants nothing to be run. */
@@ -53,15 +53,24 @@ export async function rangesFor(request: RangeRequest): Promise<ObservedRanges> 
 }
 
 async function observe(request: RangeRequest, samples: readonly Tensors[] | undefined): Promise<Ranges> {
-  const { path, settings, childUrl, sizes, onProgress, timeoutSeconds, within } = request;
-  const values = within(() => namesOf(path, settings));
+  const { path, childUrl, onProgress, timeoutSeconds, within } = request;
+  const { values, sizes } = within(() => observedIn(request));
   const areSamples = samples !== undefined;
   if (values.length === 0) return { largest: new Map(), areSamples };
   const options = { values, samples, childUrl, sizes, onProgress, timeoutSeconds };
   return { largest: await observeRanges(path, options), areSamples };
 }
 
-function namesOf(path: string, settings: RangeRequest["settings"]): readonly string[] {
+/** The file is run as it is, at what is said of its own symbols. */
+function observedIn({ path, settings, sizes }: RangeRequest): {
+  readonly values: readonly string[];
+  readonly sizes: GivenSizes | undefined;
+} {
   using model = openModel(path);
-  return observableValues(model, settings);
+  const here = sizedAs(model, settings);
+  const isHere = ([name]: [string, unknown]) => here.dims === undefined || here.dims.has(name);
+  return {
+    values: observableValues(model, here),
+    sizes: sizes && Object.fromEntries(Object.entries(sizes).filter(isHere)),
+  };
 }

@@ -71,7 +71,7 @@ export function outcomeOf(
 ): Omit<FixOutcome, keyof Placed> {
   const { fixed, padded, states, settings, left, reverted, measurement, declined } = fix;
   const saved = savedBy(fix);
-  const before = priced(original, settings);
+  const [start] = states;
   const account = accountOf(states, settings.cost);
   return {
     path,
@@ -88,10 +88,10 @@ export function outcomeOf(
     account,
     microseconds: {
       before: startOf(account, settings).microseconds,
-      after: account.at(-1)?.microseconds ?? before.timeline.microseconds,
+      after: account.at(-1)?.microseconds ?? 0,
     },
     stored: storedOf(account, fixed, settings),
-    assumed: assumedOf(before),
+    assumed: start === undefined ? {} : assumedOf(start.workload),
     measurement,
   };
 }

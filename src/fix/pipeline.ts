@@ -1,4 +1,5 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
+import { dimsOf } from "../facts/bind.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import { pushAll } from "../ir/lists.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
@@ -126,11 +127,23 @@ export function unchanged(model: OpenModel): FixedModel {
   };
 }
 
+/**
+ * Settings for a model as its file has it. Where it is to take another batch, sizes are bound of what it becomes: a symbol that only the
+ * result has is none of the file's, and neither is a shape with the new batch.
+ */
+export function sizedAs<S extends Pick<FixSettings, "rebatch" | "shapes" | "dims">>(
+  file: OpenModel,
+  settings: S,
+): S {
+  if (settings.rebatch === undefined) return settings;
+  return { ...settings, shapes: undefined, dims: settings.dims && dimsOf(file, settings.dims) };
+}
+
 /** The model with the batch that is asked for. Throws InputError `batch-not-free` where it cannot have it. */
 export function rebatched(model: OpenModel, settings: FixSettings): FixedModel {
   const { rebatch } = settings;
   if (rebatch === undefined) return unchanged(model);
-  const made = runPasses(model, { ...settings, passes: [rebatch], leaveOut: undefined });
+  const made = runPasses(model, { ...sizedAs(model, settings), passes: [rebatch], leaveOut: undefined });
   // All or nothing: no part of what follows stands without it. The account begins behind it.
   return { ...made, parts: new Map(), applied: [] };
 }

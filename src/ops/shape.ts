@@ -87,11 +87,30 @@ function broadcastDim(a: Dim, b: Dim, message: () => string): Dim {
   return maxDims(a, b);
 }
 
+/** Hears of an expression and the number that it must be. */
+export type EqualityListener = (dim: Dim, size: number) => void;
+
+/** Whoever infers a node hears what its operator requires: rules of shapes are functions of sizes, and know of nobody. */
+let told: EqualityListener | undefined;
+
+/** What `work` gives; `listener` hears each equality that it requires, and nobody does where there is none. */
+export function hearing<Result>(listener: EqualityListener | undefined, work: () => Result): Result {
+  const before = told;
+  told = listener;
+  try {
+    return work();
+  } finally {
+    told = before;
+  }
+}
+
 /** The one size two axes must share: the known one. Throws where both are known and differ. */
 export function unify(a: Dim, b: Dim, what: string): Dim {
   if (typeof a === "number" && typeof b === "number" && a !== b) {
     throw new ShapeError(textOf`${what}: ${a} does not equal ${b}`);
   }
+  if (typeof a === "number" && typeof b !== "number") told?.(b, a);
+  else if (typeof b === "number" && typeof a !== "number") told?.(a, b);
   return typeof a === "number" || (isUnknown(b) && typeof b !== "number") ? a : b;
 }
 

@@ -189,6 +189,11 @@ export function flopsOf(work: Work<number>): number {
   }
 }
 
+/** Whether there is no element to compute: libraries launch no kernel for it. */
+export function isNothing(work: Work<number>): boolean {
+  return flopsOf(work) === 0;
+}
+
 export function volume(sizes: readonly number[]): number {
   return sizes.reduce((total, size) => total * size, 1);
 }

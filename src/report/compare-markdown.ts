@@ -22,6 +22,7 @@ import {
 import { basisText } from "./entries.ts";
 import { code, commentBytes, escaped, withinLimit } from "./markdown-text.ts";
 import { ruleTitle } from "./rule-title.ts";
+import { pricedText } from "./unpriced.ts";
 
 export function renderCompareMarkdown(report: CompareReport, options: CompareOptions): string {
   const moved = movedTexts(report);
@@ -53,8 +54,7 @@ function table(models: readonly ModelComparison[]): string[] {
 
 function rowOf(model: ModelComparison): string[] {
   const { target, base, head, time, error, findings } = model;
-  const timeOf = (side: ModelComparison["head"]) =>
-    side === null ? "" : duration(side.predicted.microseconds);
+  const timeOf = (side: ModelComparison["head"]) => (side === null ? "" : pricedText(side));
   const status = escaped(statusText(model));
   const verdict = time === null ? "" : timeText(time);
   const said =

@@ -24,6 +24,7 @@ import {
 import { basisText } from "./entries.ts";
 import { nameBehind } from "./rule-title.ts";
 import { alignColumns } from "./table.ts";
+import { pricedText } from "./unpriced.ts";
 
 /** Kernels, nodes and weights of each model that are listed without --verbose. */
 const mostListed = 5;
@@ -74,9 +75,7 @@ function timeLines(model: ModelComparison, options: CompareOptions, palette: Pal
   const where = `${options.describeTarget(target)}, ${target.precision}`;
   const side = head ?? base;
   const basis = side === null ? "" : `, ${basisText[side.predicted.basis]}`;
-  const times = [base, head].flatMap((each) =>
-    each === null ? [] : [duration(each.predicted.microseconds)],
-  );
+  const times = [base, head].flatMap((each) => (each === null ? [] : [pricedText(each)]));
   const verdict = time === null ? "" : `: ${coloredTime(time, palette)}`;
   const listed = options.verbose ? kernels : kernels.slice(0, mostListed);
   const rows = listed.map(kernelCells);

@@ -1,4 +1,5 @@
 /** @file What a repair changes as GitHub-flavoured Markdown. */
+import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent } from "../ir/format.ts";
 import { accountCells } from "./account-text.ts";
 import type { FixReportView, FixView } from "./fix-view.ts";
@@ -28,6 +29,7 @@ function sectionOf(fix: FixView): string[] {
     ...lines,
     ...timeLines(fix),
     ...accountLines(fix),
+    ...assumedText(Object.keys(fix.assumed), fix.assumed).flatMap((text) => [escaped(text), ""]),
     ...done.map(({ pass, message }) => `- **${escaped(pass)}** ${escaped(message)}`),
     "",
     ...nodeTable(diff.nodes),

@@ -11,6 +11,8 @@ export interface FixView {
   readonly written: boolean;
   readonly microseconds: { readonly before: number; readonly after: number } | null;
   readonly account: readonly AccountStep[] | null;
+  /** Symbols that nobody bound, and the size at which each is priced. */
+  readonly assumed: Readonly<Record<string, number>>;
   readonly notes: readonly { readonly pass: string; readonly kind: string; readonly message: string }[];
   readonly diff: ModelDiff | null;
   /** Null where nothing was proven: nothing changed, or nothing was written. */

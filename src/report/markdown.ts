@@ -14,6 +14,7 @@ import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
 import { cleanSentence, entriesText, statisticsOf, suppressedText } from "./summary.ts";
+import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
   const { fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
@@ -96,10 +97,13 @@ function accountTable({ account, profile }: ModelReport): string[] {
 
 function predictionLines(model: ModelReport, { describeTarget }: RenderOptions): string[] {
   const { predicted, target } = model;
-  const { microseconds, tensorCoreShare } = predicted;
+  const { tensorCoreShare } = predicted;
   const { range, basis } = timeNote(model);
   const where = `${escaped(describeTarget(target))}, ${target.precision}`;
-  const time = `**${duration(microseconds)}** ${timeWord(model)} (${range}, ${escaped(basis)})`;
+  if (isUnpriced(model)) return [`${where}: **${pricedText(model)}** (${whyUnpriced(model)}).`, ""];
+  const left = unpricedText(model);
+  const notes = [range, ...(left === undefined ? [] : [left]), escaped(basis)];
+  const time = `**${pricedText(model)}** ${timeWord(model)} (${notes.join(", ")})`;
   return [`${where}: ${time}, ${percent(tensorCoreShare)} on Tensor Cores.`, ""];
 }
 

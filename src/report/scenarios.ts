@@ -1,7 +1,8 @@
 /** @file One model at several targets and sizes: its reports together, as a table, and as one report of findings that differ. */
-import { counted, duration, percent, printable, shortened } from "../ir/format.ts";
+import { counted, percent, printable, shortened } from "../ir/format.ts";
 import type { BudgetReport, Finding, ModelReport, Severity } from "../lint/result.ts";
 import { bestStepText, standingOf } from "./standing.ts";
+import { pricedText } from "./unpriced.ts";
 
 /** Reports of one model. */
 export type ModelGroup = readonly [ModelReport, ...ModelReport[]];
@@ -98,14 +99,14 @@ function partsOf({ scenario = "" }: ModelReport): string {
 const perSample = "a sample";
 
 const figures: readonly Column[] = [
-  { title: "predicted", alignment: "right", text: (model) => timeText(standingOf(model)?.now) },
-  { title: "after --fix", alignment: "right", text: (model) => timeText(standingOf(model)?.afterFix) },
+  { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
+  { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
   {
     title: perSample,
     alignment: "right",
     text: ({ samples = 0, ...model }) => {
       const now = standingOf(model)?.now;
-      return samples > 0 && now !== undefined ? duration(now / samples) : "";
+      return samples > 0 && now !== undefined ? timeText(model, now / samples) : "";
     },
   },
   {
@@ -123,8 +124,8 @@ const figures: readonly Column[] = [
 ];
 
 /** Empty where nothing is known. */
-export function timeText(microseconds: number | undefined): string {
-  return microseconds === undefined ? "" : duration(microseconds);
+export function timeText(model: ModelReport, microseconds: number | undefined): string {
+  return microseconds === undefined ? "" : pricedText(model, microseconds);
 }
 
 function count(model: ModelReport, severity: Severity): string {

@@ -17,6 +17,7 @@ import { modelsText } from "./scenarios.ts";
 import { shareOfText } from "./share.ts";
 import { cleanText, findingsText, statisticsOf, suppressedText } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
+import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
   const palette = paletteOf(options.color);
@@ -128,12 +129,19 @@ function headerLines(model: ModelReport, options: RenderOptions, palette: Palett
     `${compact(model.parameters)} parameters`,
   ].filter((fact) => fact !== "");
   const where = `${options.describeTarget(target)}, ${target.precision}`;
-  const { range, basis } = timeNote(model);
-  const time = `${palette.bold(`${duration(predicted.microseconds)} ${timeWord(model)}`)} (${range})`;
-  const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${time}, ${printable(basis)}`];
+  const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${timeText(model, palette)}`];
   if (predicted.microseconds > 0) lines.push(timeLine(predicted));
   for (const line of budgetLines(model.budgets, palette)) lines.push(line);
   return lines.map((line) => `  ${line}`);
+}
+
+/** `50.7 µs predicted (40 to 61 µs), fitted to measurements`. */
+function timeText(model: ModelReport, palette: Palette): string {
+  if (isUnpriced(model)) return `${palette.bold(pricedText(model))}: ${whyUnpriced(model)}`;
+  const left = unpricedText(model);
+  const { range, basis } = timeNote(model);
+  const time = palette.bold(`${pricedText(model)} ${timeWord(model)}`);
+  return [`${time} (${range})`, ...(left === undefined ? [] : [left]), printable(basis)].join(", ");
 }
 
 /** `83 % on Tensor Cores; conv 1.1 ms (78 %), memory 0.3 ms (21 %)`. */

@@ -6,6 +6,7 @@ export { doings } from "./protocol.ts";
 export { observeRanges, type RangeOptions } from "./ranges.ts";
 export type { DivergenceReport, DrawReport, OutputReport, VerifyReport } from "./report.ts";
 export { CrashError } from "./run-in-child.ts";
+export type { GivenSizes } from "./sizes.ts";
 export type { Tensor, Tensors } from "./tensor.ts";
 export { compareModels, type VerifyOptions } from "./verify.ts";
 export type { VerifyOutcome } from "./verify-here.ts";

@@ -1,4 +1,5 @@
 /** @file Sizes for the symbolic axes of a model's inputs: candidates, of which those are used that the model takes. */
+import { inferFacts } from "../facts/infer.ts";
 import { collectSymbols } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
 import { maxOf } from "../ir/lists.ts";
@@ -52,6 +53,19 @@ export function sizeAttempts(model: Model, given: GivenSizes): readonly (readonl
     }
   }
   if (symbols.length === 0) return [[new Map()]];
+  return attemptsWith(model, symbols, { ...settledIn(model), ...given });
+}
+
+/** Of a symbol that weights settle there is one size that runs. */
+function settledIn(model: Model): GivenSizes {
+  return Object.fromEntries([...inferFacts(model).bindings].map(([name, size]) => [name, [size]]));
+}
+
+function attemptsWith(
+  model: Model,
+  symbols: readonly string[],
+  given: GivenSizes,
+): readonly (readonly Bindings[])[] {
   const free = symbols.filter((name) => own(given, name) === undefined);
   const pairs = free.some((name) => !isBatchSymbol(model, name)) ? sizePairs : sizePairs.slice(0, 1);
   const attempts = pairs.map((pair) => bindingsOf(model, symbols, pair, given));

@@ -4,20 +4,30 @@ import type { Product } from "../facts/products.ts";
 import type { Target } from "../hardware/target.ts";
 import { isHalf } from "./account.ts";
 
+/** Of the products' time: what half would still save of those that a file keeps in FP32 (a head of one row); Casts to them take more. */
+const leastLeft = 0.005;
+
 /**
- * The target, in the types that the file stores where there is nothing to bring to the half that it asks for. Products of codes are neither way:
- * no precision changes them.
+ * The target, in the types that the file stores where there is nothing to bring to the half that it asks for: its products are in half, either
+ * one, for no fix makes one of the other. Products of codes are neither way: no precision changes them. `timeOf` is what a product
+ * takes on a target.
  */
-export function asBroughtToHalf(
+export function asBroughtToHalf<P extends Pick<Product, "work" | "codes">>(
   target: Target,
-  products: readonly Pick<Product, "work" | "codes">[],
+  products: readonly P[],
+  timeOf: (product: P, on: Target) => number,
 ): Target {
-  const { precision } = target;
-  if (!isHalf(precision)) return target;
-  const formats = products
+  if (!isHalf(target.precision)) return target;
+  const floats = products
     .filter(({ codes }) => codes === undefined)
-    .map(({ work }) => computeDtype(work.dtype, "as-is"))
-    .filter((format) => !isOfBytes(format));
-  const isDone = formats.length > 0 && formats.every((format) => format === precision);
-  return isDone ? { ...target, precision: "as-is" } : target;
+    .map((product) => ({ product, format: computeDtype(product.work.dtype, "as-is") }))
+    .filter(({ format }) => !isOfBytes(format));
+  const kept = floats.filter(({ format }) => format !== "fp16" && format !== "bf16");
+  if (kept.length === floats.length) return target;
+  const stored = { ...target, precision: "as-is" } as const;
+  if (kept.length === 0) return stored;
+  const total = (of: typeof floats, on: Target) =>
+    of.reduce((sum, { product }) => sum + timeOf(product, on), 0);
+  const left = total(kept, stored) - total(kept, target);
+  return left < leastLeft * total(floats, stored) ? stored : target;
 }

@@ -10,7 +10,7 @@ import { evaluateDim } from "../ir/dim.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Node } from "../ir/model.ts";
 import { findOp } from "../ops/registry.ts";
-import type { TrafficVariant, TrafficWork, Work } from "../ops/work.ts";
+import { isNothing, type TrafficVariant, type TrafficWork, type Work } from "../ops/work.ts";
 import type { Kernel } from "./kernel.ts";
 import { kernelsOf } from "./kernels.ts";
 import type { Measured } from "./measured.ts";
@@ -80,7 +80,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
     const products = byScope.get(scope) ?? [];
     const runs = evaluateDim(scope.totalRepeat, bindings) ?? 1;
     for (const kernel of kernelsOf({ scope, products, bindings, stack: target.stack })) {
-      steps.push(stepOf(kernel, { scope, runs, pool }, input));
+      if (!isNothing(kernel.work)) steps.push(stepOf(kernel, { scope, runs, pool }, input));
     }
   }
   return timelineOf(steps);

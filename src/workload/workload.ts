@@ -13,9 +13,10 @@ import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
-import { bindWork } from "../ops/work.ts";
+import { bindWork, isNothing } from "../ops/work.ts";
 import { asBroughtToHalf } from "./already-half.ts";
 import { whyFloats } from "./codes.ts";
+import { checkOutputs } from "./emptied.ts";
 import type { CostedProduct } from "./product.ts";
 import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
 
@@ -44,9 +45,12 @@ export interface Workload {
   readonly timeline: Timeline;
 }
 
-/** Infers and prices a model. Throws InputError where shapes or symbols given by the user do not fit it. */
+/** Infers and prices a model. Throws InputError where shapes or symbols given by the user do not fit it, or leave nothing to compute. */
 export function priceModel(model: Model, settings: WorkloadSettings): Workload {
-  return priceFacts(inferFacts(model, { shapes: settings.shapes, dims: settings.dims }), settings);
+  const { shapes, dims } = settings;
+  const facts = inferFacts(model, { shapes, dims });
+  checkOutputs(facts, { shapes });
+  return priceFacts(facts, settings);
 }
 
 /** The same where a model has been inferred before, at the sizes of its facts; other symbols get plausible ones. */
@@ -57,7 +61,9 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
     seesAttention: asked.stack.fuses.attention,
     multipliesCodes: (codes, work) => whyFloats(codes, work, asked) === undefined,
   });
-  const target = asBroughtToHalf(asked, found);
+  const timeOf = (product: Product, on: Target) =>
+    costProduct(product, bindings, { target: on, cost })?.microseconds ?? 0;
+  const target = asBroughtToHalf(asked, found, timeOf);
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });
   const workload = { model, facts, target, bindings, products, unresolved, timeline };
@@ -87,7 +93,7 @@ function costProduct(
   { target, cost }: PriceSettings,
 ): CostedProduct | undefined {
   const sizes = bindWork(product.work, bindings);
-  if (sizes === undefined) return undefined;
+  if (sizes === undefined || isNothing(sizes)) return undefined;
   const runs = evaluateDim(product.scope.totalRepeat, bindings) ?? 1;
   const estimate = cost.estimate(sizes, target);
   return { ...product, sizes, runs, estimate, microseconds: estimate.microseconds * runs };

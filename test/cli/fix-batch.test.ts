@@ -66,6 +66,48 @@ it("--diff --batch says what would change; JSON has it", async () => {
   ]);
 });
 
+/** Every kind of fix reads the file before it has that batch. */
+it.each([
+  ["safe fixes, compared", []],
+  ["half precision by the values of runs", ["--precision", "fp16"]],
+  ["channels last", ["--layout", "nhwc", "--no-verify"]],
+  ["all unsafe fixes", ["--unsafe-fixes", "--no-verify"]],
+])("a size of the batch that the model is given prices it, with %s", async (_, more) => {
+  writeNetwork();
+  const fix = (...args: string[]) =>
+    fixJson(bench, "--fix", "--fix-only", "--fix-output", "open.onnx", ...more, ...args, "model.onnx");
+  const entryOf = async (...args: string[]) => {
+    const { exitCode, stderr, report } = await fix(...args);
+    expect([exitCode, stderr]).toEqual([0, ""]);
+    return report.fixes[0];
+  };
+  const eight = await entryOf("--batch", "8");
+  const bound = await entryOf("--batch", "dynamic", "--dim", "batch=8");
+  expect(bound).toMatchObject({ assumed: {}, ranges: eight?.ranges, microseconds: eight?.microseconds });
+});
+
+it("a shape with the new batch prices it too, and a batch that nobody gave is priced at 1", async () => {
+  writeNetwork();
+  const diff = async (...args: string[]) => {
+    const { report } = await fixJson(bench, "--diff", ...args, "model.onnx");
+    return report.fixes[0];
+  };
+  const [eight, one] = [await diff("--batch", "8"), await diff("--batch", "1")];
+  const shaped = await diff("--batch", "dynamic", "--shape", "x=8,3,8,8");
+  expect(shaped).toMatchObject({ assumed: {}, microseconds: eight?.microseconds });
+  const open = await diff("--batch", "dynamic");
+  expect(open).toMatchObject({ assumed: { batch: 1 }, microseconds: one?.microseconds });
+});
+
+it("a batch that nobody bound is said to be assumed, and a symbol that no state of the model has is refused", async () => {
+  writeNetwork();
+  const open = ["--diff", "--no-color", "--batch", "dynamic"];
+  expect((await bench.tcLint([...open, "model.onnx"])).stdout).toContain("priced at batch=1 (assumed)");
+  const { exitCode, stderr } = await bench.tcLint([...open, "--dim", "samples=8", "model.onnx"]);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('the model has no dimension named "samples"; it has batch');
+});
+
 it("half precision and NHWC go with it", async () => {
   const file = writeNetwork();
   const half = await bench.tcLint([

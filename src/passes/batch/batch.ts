@@ -70,7 +70,9 @@ function elements(shape: Shape): number {
 const symbolNames = ["batch", "batch_size", "samples"];
 
 function freeSymbol({ facts, names }: PassContext): string {
-  return symbolNames.find((name) => !facts.symbols.has(name)) ?? names.make("batch");
+  return (
+    symbolNames.find((name) => !facts.symbols.has(name) && !facts.bindings.has(name)) ?? names.make("batch")
+  );
 }
 
 /** What is given for samples has one axis of them. */

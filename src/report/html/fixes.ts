@@ -1,4 +1,5 @@
 /** @file Repairs, done or not: where a model stood before and after, what was measured, and what changed in its graph. */
+import { assumedText } from "../../ir/assumed.ts";
 import { counted, duration, significant } from "../../ir/format.ts";
 import type { FixView } from "../fix-view.ts";
 import { measuredLines } from "../measured-text.ts";
@@ -14,15 +15,16 @@ export function fixesMarkup(fixes: readonly FixView[]): Markup {
 }
 
 function fixMarkup(fix: FixView): Markup {
-  const { path, destination, error, microseconds, account, notes, measurement } = fix;
+  const { path, destination, error, microseconds, account, assumed, notes, measurement } = fix;
   const where = destination === path ? "" : html` → <span class="name">${destination}</span>`;
   const times =
     microseconds === null
       ? ""
       : html`<p class="figure"><strong>${duration(microseconds.before)}</strong> → <strong>${duration(microseconds.after)}</strong> predicted, one run</p>`;
+  const sizes = assumedText(Object.keys(assumed), assumed).map((text) => html`<p class="dim">${text}</p>`);
   return html`<article class="fix"><h3><span class="name">${path}</span>${where}</h3><p class="dim">${stateOf(fix)}</p>${
     error === null ? "" : html`<p class="failure"><strong>${error.code}</strong> ${error.message}</p>`
-  }${times}${account === null ? "" : accountMarkup(account)}${
+  }${times}${sizes}${account === null ? "" : accountMarkup(account)}${
     measurement == null
       ? ""
       : html`<h4>Measured</h4><pre tabindex="0">${measuredLines(measurement).map((line) => [line, html`\n`])}</pre>`

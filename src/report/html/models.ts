@@ -8,6 +8,7 @@ import { countedNotes } from "../entries.ts";
 import { profileNotes, timeNote } from "../profile-text.ts";
 import type { RenderOptions } from "../render.ts";
 import { modelsText, titled } from "../scenarios.ts";
+import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "../unpriced.ts";
 import { accountMarkup } from "./account.ts";
 import { findingsMarkup } from "./findings.ts";
 import { layersMarkup } from "./layers.ts";
@@ -78,7 +79,7 @@ function sectionMarkup(model: ModelReport, { id, options, hasRoom, isOpen }: Sec
     nodes === 0
       ? ""
       : html`${headMarkup(model, options)}
-<h3>Account</h3>${accountMarkup(model.account)}
+${isUnpriced(model) ? "" : html`<h3>Account</h3>${accountMarkup(model.account)}`}
 <h3>Findings</h3>${findingsMarkup(model, options)}
 ${layers === undefined || ceilings === undefined || !hasRoom ? "" : html`<h3>Roofline</h3>${rooflineMarkup(layers, ceilings)}`}
 ${layers === undefined ? "" : html`<h3>Layers by time</h3>${hasRoom ? layersMarkup(layers, id) : html`<p class="dim">${counted(layers.length, "layer")}, too many beside the other models: -f csv has them.</p>`}`}`;
@@ -96,8 +97,12 @@ function budgetsMarkup({ budgets = [] }: ModelReport): Markup {
 
 function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptions): Markup {
   const { predicted, target, producer, opset, nodes, parameters } = model;
-  const { microseconds, tensorCoreShare } = predicted;
+  const { tensorCoreShare } = predicted;
   const { range, basis } = timeNote(model);
+  const left = unpricedText(model);
+  const note = isUnpriced(model)
+    ? whyUnpriced(model)
+    : [range, ...(left === undefined ? [] : [left]), basis].join("; ");
   const bytes = bytesOf(model.path);
   const opsets = Object.entries(opset).map(([domain, version]) =>
     domain === "ai.onnx" ? `opset ${version}` : `${domain} ${version}`,
@@ -110,7 +115,7 @@ function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptio
     bytes === undefined ? "" : `${compact(bytes)}B`,
   ];
   return html`<p class="dim">${facts.filter((fact) => fact !== "").join(" · ")}</p>
-<div class="tiles">${tile(`${model.profile === undefined ? "Predicted" : "Measured"}, one run`, duration(microseconds), `${range}; ${basis}`)}${tile(
+<div class="tiles">${tile(`${model.profile === undefined ? "Predicted" : "Measured"}, one run`, pricedText(model), note)}${tile(
     "On Tensor Cores",
     percent(tensorCoreShare),
     "of the time",

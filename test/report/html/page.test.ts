@@ -219,6 +219,7 @@ describe("odd reports", () => {
       written: false,
       microseconds: { before: 100, after: 80 },
       account,
+      assumed: { batch: 1 },
       notes: [{ pass: "align", kind: "done", message: "padded <conv>" }],
       diff: {
         nodes: [{ name: "conv", op: "Conv", kind: "changed" as const, details: ["group 116 → 128"] }],
@@ -230,7 +231,14 @@ describe("odd reports", () => {
     const tool = { name: "tc-lint", version: "1" };
     const page = parsePage(renderFixHtml({ tool, fixes: [fix] }, options));
     balanced(page);
-    const wanted = ["100 µs", "80 µs", "padded <conv>", "group 116 → 128", "float32[3] → float32[4]"];
+    const wanted = [
+      "100 µs",
+      "80 µs",
+      "priced at batch=1 (assumed)",
+      "padded <conv>",
+      "group 116 → 128",
+      "float32[3] → float32[4]",
+    ];
     expect(missing(wanted, page)).toEqual([]);
     const proof = { kind: "unverified", summary: "--no-verify" } as const;
     const written = renderFixHtml({ tool, fixes: [{ ...fix, written: true, proof }] }, options);

@@ -1,0 +1,27 @@
+/** @file Sizes of 0 that a user gives: what leaves a run something to compute, and what does not. */
+import type { BindOptions } from "../facts/bind.ts";
+import type { Facts } from "../facts/infer.ts";
+import { InputError } from "../ir/errors.ts";
+import { listText } from "../ir/message.ts";
+
+/**
+ * A cache that is empty yet (a past of 0) is a size like others. Where a 0 leaves an output of the model without an element, the run computes
+ * nothing there, and what it takes says nothing of the model. Throws InputError `bad-size`.
+ */
+export function checkOutputs({ model, root, bindings }: Facts, { shapes }: BindOptions): void {
+  const zeros = [
+    ...[...bindings].flatMap(([name, size]) => (size === 0 ? [`${name}=0`] : [])),
+    ...[...(shapes ?? [])].flatMap(([name, shape]) =>
+      shape.includes(0) ? [`input "${name}" ${listText(shape)}`] : [],
+    ),
+  ];
+  if (zeros.length === 0) return;
+  for (const output of model.graph.outputs) {
+    const shape = root.shape(output);
+    if (shape?.includes(0) !== true) continue;
+    throw new InputError(
+      "bad-size",
+      `${zeros.join(", ")}: output "${output.name}" ${listText(shape)} is empty, so there is nothing to price; expected 1 or more (0 is a size of what may be empty, such as the past of a decoder)`,
+    );
+  }
+}
