@@ -1,11 +1,11 @@
-import { configDefaults, defineConfig } from "vitest/config";
+import { defineConfig } from "vitest/config";
+import { projectsWithout } from "./vitest.config.ts";
 
 /** `npm run test:fast`: what takes less than a few seconds a file; no built command line, no ONNX Runtime, no whole models. */
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: [
-      ...configDefaults.exclude,
+    maxWorkers: 2,
+    projects: projectsWithout([
       "test/{api,cli,fix,fuzz,hooks,reliability,verify}/**",
       "test/package.test.ts",
       "test/**/*{zoo,random,fuzz,node-tests,models,oracle,robustness,contracts}*",
@@ -17,8 +17,6 @@ export default defineConfig({
       "test/site/{results,use}.test.ts",
       "test/cuda-runtime/{session,patterns}/**",
       "test/cuda-runtime/{ptx/chain,kernels/gemm,plan/scale,plan/control}.test.ts",
-    ],
-    testTimeout: 60_000,
-    maxWorkers: 2,
+    ]),
   },
 });

@@ -22,6 +22,11 @@ export interface TwinStep {
 export async function twinSteps(script: string, dynamo: string, stack: StackId): Promise<TwinStep[]> {
   const [a, b] = await Promise.all([script, dynamo].map((path) => lint(path, { stack })));
   if (a === undefined || b === undefined) throw new Error("two files have two reports");
+  return stepsBetween(a, b);
+}
+
+/** The same of reports that are there. */
+export function stepsBetween(a: ModelReport, b: ModelReport): TwinStep[] {
   return aligned(a.account, b.account).map((each) => ({ ...each, causes: causesBehind(each.step, a, b) }));
 }
 

@@ -3,7 +3,7 @@
  *
  *     node scripts/run.mjs bench/twins.ts > bench/results/twins.md
  *
- * X.onnx and X_dynamo.onnx of ../shared/zoo, in FP16 on an H200. test/lint/twins.test.ts holds every row to its bounds.
+ * X.onnx and X_dynamo.onnx of ../shared/zoo, in FP16 on an H200. test/lint/zoo/twins.ts holds every row to its bounds.
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -99,10 +99,8 @@ class Conversation {
       this.#signal?.addEventListener("abort", () => reject(this.#signal?.reason), { once: true });
       this.#child.once("error", reject);
       this.#child.once("exit", (code, signal) => reject(this.#lossOf(code, signal)));
-      this.#child.send(this.#request, (error) => {
-        // A child that is gone already says so by its exit.
-        if (error !== null && this.#child.exitCode === null && this.#child.signalCode === null) reject(error);
-      });
+      // What cannot be sent was for a child that is gone: its exit says why, which may be heard later.
+      this.#child.send(this.#request, () => {});
     });
   }
 

@@ -1,18 +1,11 @@
-/** The bundled runtime's planner may price a kernel far from the cost model: what a finding saves is a part of the planner's time. */
+/** The bundled runtime runs several products in one launch: each has its part of the time. */
 import { describe, expect } from "vitest";
 import { lint } from "../../src/api/lint.ts";
-import { eachModel, zooModel, zooNames } from "../zoo.ts";
-import { expectKernelsStay } from "./sums.ts";
+import { eachModel, zooModel } from "../zoo.ts";
 
 const options = { stack: "tc-runtime", verbose: true, layers: true } as const;
 
 describe("on tc-runtime", () => {
-  eachModel(zooNames)(
-    "%s: what is changed and stays saves a part of its time, and no prediction is sure",
-    async (name) => expectKernelsStay(await lint(zooModel(name), options)),
-    60_000,
-  );
-
   eachModel(["llama", "llama_dynamo"])(
     "%s: products in one launch share its time, before a repair brings them together and behind it",
     async (name) => {

@@ -1,22 +1,21 @@
-/** What lint says of half precision and layout is what `--unsafe-fixes` does: one decision, of both together, in the order of the account. */
-import { describe, expect } from "vitest";
-import { safeFix } from "../../src/api/fix-settings.ts";
-import { lint } from "../../src/api/lint.ts";
-import { planOf } from "../../src/api/options.ts";
-import { fixSettings } from "../../src/api/plan-fix.ts";
-import { withTimelines } from "../../src/api/timelines.ts";
-import { asWritten } from "../../src/fix/decide-unsafe.ts";
-import { runFix } from "../../src/fix/make.ts";
-import type { Fix } from "../../src/fix/outcome.ts";
-import type { StackId } from "../../src/hardware/stacks.ts";
-import { InputError } from "../../src/ir/errors.ts";
-import { type OpenModel, openModel } from "../../src/onnx/open.ts";
-import { accountOf } from "../../src/workload/account.ts";
-import { changeBetween } from "../../src/workload/change.ts";
-import { eachModel, zooModel, zooNames } from "../zoo.ts";
-import { expectAlike } from "./sums.ts";
+/** @file What lint says of half precision and layout is what `--unsafe-fixes` does: one decision, of both together, in the order of the account. */
+import { expect } from "vitest";
+import { safeFix } from "../../../src/api/fix-settings.ts";
+import { planOf } from "../../../src/api/options.ts";
+import { fixSettings } from "../../../src/api/plan-fix.ts";
+import { withTimelines } from "../../../src/api/timelines.ts";
+import { asWritten } from "../../../src/fix/decide-unsafe.ts";
+import { runFix } from "../../../src/fix/make.ts";
+import type { Fix } from "../../../src/fix/outcome.ts";
+import type { StackId } from "../../../src/hardware/stacks.ts";
+import { InputError } from "../../../src/ir/errors.ts";
+import { type OpenModel, openModel } from "../../../src/onnx/open.ts";
+import { accountOf } from "../../../src/workload/account.ts";
+import { changeBetween } from "../../../src/workload/change.ts";
+import { eachModel, zooModel, zooNames } from "../../zoo.ts";
+import { expectAlike } from "../sums.ts";
+import type { ZooReports } from "./reports.ts";
 
-const stacks: readonly StackId[] = ["ort-cuda", "cudnn"];
 const choice = { ...safeFix, half: "fp16", nhwc: true } as const;
 
 /** Undefined where half precision needs weights that are not here: it computes some anew before others are folded. */
@@ -30,7 +29,8 @@ function fixOf(model: OpenModel, stack: StackId): Fix | undefined {
   }
 }
 
-describe.each(stacks)("on %s", (stack) => {
+export function testUnsafe(reports: ZooReports): void {
+  const { stack } = reports;
   eachModel(zooNames)(
     "%s: what is written is sure to gain, and each step is the one that lint has",
     async (name) => {
@@ -38,7 +38,7 @@ describe.each(stacks)("on %s", (stack) => {
       const fix = await withTimelines(() => fixOf(model, stack));
       if (fix === undefined) return;
       expectSure(model, fix);
-      const { account } = await lint(model.path, { stack });
+      const { account } = await reports.of(model.path);
       const written = accountOf(fix.states, fix.settings.cost);
       const foreseen = account.filter(({ step }) => step !== "author");
       expect(written.map(({ step }) => step).filter((step) => step !== "kept")).toEqual(
@@ -52,7 +52,7 @@ describe.each(stacks)("on %s", (stack) => {
     },
     60_000,
   );
-});
+}
 
 /** Of what unsafe passes did, as the files are stored. */
 function expectSure(model: OpenModel, { fixed, settings }: Fix): void {

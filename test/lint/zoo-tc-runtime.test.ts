@@ -1,0 +1,8 @@
+/** Real exports on tc-runtime. */
+import { testAccounts } from "./zoo/accounts.ts";
+import { useReports } from "./zoo/reports.ts";
+import { testTwins } from "./zoo/twins.ts";
+
+const reports = useReports("tc-runtime");
+testAccounts(reports);
+testTwins(reports);

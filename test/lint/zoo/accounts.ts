@@ -1,0 +1,38 @@
+/** @file One account: what lint says of a model, step by step, is what --diff and --fix say of it, and it adds up. */
+import { expect } from "vitest";
+import { fix } from "../../../src/api/fix.ts";
+import { eachModel, zooModel, zooNames } from "../../zoo.ts";
+import { expectAlike, expectKernelsStay, expectParts, expectSteps } from "../sums.ts";
+import type { ZooReports } from "./reports.ts";
+
+/** Planning repairs takes longer than pricing them; every kind of layer is in these. */
+const planned = ["crnn", "mobilenet_v2", "llama", "sd_unet", "misaligned_cnn", "resnet50"];
+
+export function testAccounts(reports: ZooReports): void {
+  const { stack } = reports;
+  // The bundled runtime's planner may price a kernel far from the cost model: what a finding saves is a part of the planner's time.
+  eachModel(zooNames)(
+    "%s: steps add up, and no saving is more than its step or its kernels",
+    async (name) => {
+      const report = await reports.of(zooModel(name));
+      expectSteps(report);
+      expectParts(report);
+      expectKernelsStay(report);
+    },
+    60_000,
+  );
+
+  eachModel(stack === "tc-runtime" ? planned : zooNames)(
+    "%s: its steps are those of --diff",
+    async (name) => {
+      const report = await reports.of(zooModel(name));
+      // As --unsafe-fixes decides, half precision being named by nobody.
+      const unnamed = { halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true } as const;
+      const { account } = await fix(zooModel(name), { stack, dryRun: true, ...unnamed });
+      const shared = report.account.filter(({ step }) => step !== "author");
+      expect(account?.map(({ step }) => step)).toEqual(shared.map(({ step }) => step));
+      for (const [index, step] of shared.entries()) expectAlike(account?.[index], step);
+    },
+    60_000,
+  );
+}
