@@ -3,7 +3,7 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { inferFacts } from "../facts/infer.ts";
 import { invalidNode } from "../facts/invalid-node.ts";
-import { type BenchedAs, type BenchReport, benchReport } from "../gpu/bench-report.ts";
+import { type BenchedAs, type BenchReport, benchReport, nameOf } from "../gpu/bench-report.ts";
 import { planSizes } from "../gpu/plan.ts";
 import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
 import { prepareModel } from "../gpu/prepare.ts";
@@ -80,7 +80,7 @@ export function configurationsOf(request: BenchRequest): readonly Configuration[
   if (precision === undefined && !compare) return four.filter(({ fix }) => !fix || request.fix);
   const own = precision ?? "fp16";
   const fix = isFixed(request, own);
-  const name = `${own.toUpperCase()}${fix ? " fixed" : " as exported"}`;
+  const name = nameOf(own.toUpperCase(), fix ? { isFixed: true } : undefined);
   return [{ name, precision: own, fix, steps: true }];
 }
 
@@ -141,7 +141,7 @@ export async function planFile(
   const found = guard.run(() =>
     planSizes(prepared.model, sizes, { precision, target }, { memoryBytes: undefined }),
   );
-  const stated = `${precision}${isRepaired ? " fixed" : " as exported"}`;
+  const stated = nameOf(precision, plan === undefined ? undefined : prepared);
   return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
 }
 

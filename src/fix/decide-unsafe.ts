@@ -72,16 +72,24 @@ function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], set
   const before = asWritten(model, settings);
   const least = settings.minSaving * before.timeline.microseconds;
   let [best, bestTime] = [plain, asWritten(plain.fixed.model, settings).timeline.microseconds];
-  let reason: string | undefined;
+  let left: LeftHalf | undefined;
   for (const each of halves.filter(({ isHalved }) => isHalved)) {
     const after = asWritten(each.fixed.model, settings);
     const { saves } = changeBetween(before, after, settings.cost);
     const isSure = saves.low > 0 && saves.microseconds >= least;
     const { microseconds } = after.timeline;
     if (isSure && microseconds < bestTime) [best, bestTime] = [each, microseconds];
-    reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
+    const reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
+    if (left === undefined || microseconds < left.microseconds) left = { half: each, microseconds, reason };
   }
-  return best === plain ? leftFloat(plain, halves, reason, settings) : best;
+  return best === plain ? leftFloat(plain, left?.half ?? halves[0], left?.reason, settings) : best;
+}
+
+/** Half precision that would change something and is not made: of several ways to, the fastest speaks for all. */
+interface LeftHalf {
+  readonly half: Unsafe;
+  readonly microseconds: number;
+  readonly reason: string;
 }
 
 function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
@@ -92,11 +100,11 @@ function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
 /** With what the half pass says of it, and why it was not heard: `reason`, where it would have changed something. */
 function leftFloat(
   plain: Unsafe,
-  [first]: readonly Unsafe[],
+  half: Unsafe | undefined,
   reason: string | undefined,
   settings: FixSettings,
 ): Unsafe {
-  const said = (first?.fixed.notes ?? []).filter(({ kind, pass }) => kind !== "changed" && pass === "half");
+  const said = (half?.fixed.notes ?? []).filter(({ kind, pass }) => kind !== "changed" && pass === "half");
   const message = `left FP32: half precision is ${reason}; --precision ${halfOf(settings.options)} stores it all the same`;
   const why: FixNote = { kind: "blocked", pass: "half", node: undefined, message };
   const notes = [...(reason === undefined ? [] : [why]), ...said, ...plain.fixed.notes];

@@ -25,7 +25,10 @@ export interface NodeChange {
 }
 
 export interface ModelDiff {
+  /** Of the main graph. */
   readonly nodes: readonly NodeChange[];
+  /** Nodes inside functions, branches and bodies of loops, of which each is counted where it is written: those after less those before. */
+  readonly addedInside: number;
   readonly tensors: readonly TensorChange[];
   /** Of the stored tensors, the bytes that are new or changed minus those that went. */
   readonly addedElements: number;
@@ -52,7 +55,12 @@ export function goneName(name: string): string {
 export function diffModels(before: Model, after: Model, renames = noRenames): ModelDiff {
   const tensors = diffTensors(before, after, renames);
   const nodes = diffNodes(before, after, renames);
-  return { nodes, tensors, addedElements: elementsOf(after) - elementsOf(before) };
+  const addedInside = nodesInside(after) - nodesInside(before);
+  return { nodes, addedInside, tensors, addedElements: elementsOf(after) - elementsOf(before) };
+}
+
+function nodesInside({ nodeCount, graph }: Model): number {
+  return nodeCount - graph.nodes.length;
 }
 
 function diffTensors(before: Model, after: Model, { values }: Renames): TensorChange[] {

@@ -14,8 +14,8 @@ export interface BenchStep extends StepReport {
   readonly rooflineMicroseconds: number | undefined;
 }
 
-export interface BenchConfiguration extends Omit<RunReport, "outputs" | "steps"> {
-  /** `FP16 fixed`. */
+export interface BenchConfiguration extends Omit<RunReport, "outputs" | "steps" | "isFixed"> {
+  /** `FP16 fixed`; `FP16, nothing to fix` where a repair was to be made and there was none. */
   readonly name: string;
   readonly model: string;
   /** What products were computed in; `model`: the types that are stored. */
@@ -50,13 +50,25 @@ export function benchReport(
     driver: `CUDA ${versionText(driverVersion)}`,
     configurations: runs.flatMap((run, index) => {
       const as = asked[index];
-      return as === undefined ? [] : [{ ...as, ...configurationOf(run, row) }];
+      return as === undefined ? [] : [{ ...asRun(as, run), ...configurationOf(run, row) }];
     }),
   };
 }
 
+/** What a run is called whose products are computed so, and whose model was to be repaired. */
+export function nameOf(precision: string, fix: { readonly isFixed: boolean } | undefined): string {
+  if (fix === undefined) return `${precision} as exported`;
+  return fix.isFixed ? `${precision} fixed` : `${precision}, nothing to fix`;
+}
+
+/** What was asked, as it came about. */
+function asRun(asked: BenchedAs, { isFixed }: RunReport): BenchedAs {
+  if (!asked.fixed || isFixed) return asked;
+  return { ...asked, name: nameOf(asked.precision.toUpperCase(), { isFixed }), fixed: false };
+}
+
 function configurationOf(run: RunReport, row: Gpu | undefined): Omit<BenchConfiguration, keyof BenchedAs> {
-  const { outputs: _, steps = [], ...rest } = run;
+  const { outputs: _, isFixed: __, steps = [], ...rest } = run;
   const rates = row === undefined ? undefined : ratesOf(row);
   return {
     ...rest,

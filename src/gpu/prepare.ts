@@ -20,6 +20,8 @@ import type { ModelRequest } from "./protocol.ts";
 /** A model as requested, for as long as the file that it reads from is open. */
 export interface PreparedModel extends Disposable {
   readonly model: OpenModel;
+  /** Whether the repair that was asked for changed anything; false where none was. */
+  readonly isFixed: boolean;
 }
 
 /** What a repair is told for a model: rules and passes decide, which are above this folder. */
@@ -42,12 +44,13 @@ export function prepareModel(
     if (absent !== undefined && (isRun || rounded !== undefined)) throw absent;
     let model = original;
     if (fix !== undefined) model = decideSafe(model, fixSettingsOf(fix)).fixed.model;
+    const isFixed = model !== original;
     if (rounded !== undefined) model = patched(model, roundWeights(model, rounded), "tc-lint.rounded.data");
     if (expose.length > 0) {
       const segments = exposeValues(model, model.source, expose);
       model = modelFromSource(new SegmentSource(path, segments), model.files);
     }
-    return { model, [Symbol.dispose]: () => original[Symbol.dispose]() };
+    return { model, isFixed, [Symbol.dispose]: () => original[Symbol.dispose]() };
   } catch (error) {
     original[Symbol.dispose]();
     throw error;

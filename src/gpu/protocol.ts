@@ -177,6 +177,8 @@ export interface StepReport extends StepFacts {
 export interface RunReport {
   /** By set of inputs. */
   readonly outputs: readonly Tensors[];
+  /** Whether the repair that was asked for changed anything. */
+  readonly isFixed: boolean;
   readonly sizes: Readonly<Record<string, number>>;
   readonly launches: number;
   readonly memory: MemoryUse;

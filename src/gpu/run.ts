@@ -86,7 +86,7 @@ class ModelRunner {
     const { model: request, inputs } = this.#run;
     const preparation = { fixSettingsOf: this.#fixSettingsOf, isRun: true };
     using prepared = this.#timed("open", "reading", () => prepareModel(request, preparation));
-    const { model } = prepared;
+    const { model, isFixed } = prepared;
     const planRequest = { precision: request.precision, target: machineOfDevice(this.#context.device) };
     if (inputs.kind === "drawn") {
       const limits = { memoryBytes: this.#context.memory().freeBytes };
@@ -100,7 +100,7 @@ class ModelRunner {
       );
       const report = this.#runPlanned(model, planned, [drawn]);
       const { compiled: all } = this.#store;
-      return { ...report, autotune, sizes: sizesOf(planned.sizes), compiled: all - compiled };
+      return { ...report, isFixed, autotune, sizes: sizesOf(planned.sizes), compiled: all - compiled };
     }
     const reports = this.#groups(model, inputs.sets).map(({ planned: predicted, sets }) => {
       const [set = new Map()] = sets;
@@ -112,7 +112,7 @@ class ModelRunner {
     if (first === undefined)
       throw new InputError("cannot-run", `${model.path}: there is nothing to run it on`);
     const outputs = reports.flatMap((report) => report.outputs);
-    return { ...first, outputs, sizes: {}, compiled: this.#store.compiled - compiled };
+    return { ...first, isFixed, outputs, sizes: {}, compiled: this.#store.compiled - compiled };
   }
 
   /** With kernels chosen by measurement, where the run asks for it. */
@@ -160,7 +160,7 @@ class ModelRunner {
     model: OpenModel,
     { plan, staged }: Planned,
     sets: readonly Tensors[],
-  ): Omit<RunReport, "sizes" | "compiled"> {
+  ): Omit<RunReport, "sizes" | "compiled" | "isFixed"> {
     if (staged === undefined) return this.#runPlan(plan, sets);
     try {
       return this.#runStaged(staged, sets);
@@ -173,7 +173,7 @@ class ModelRunner {
   #runStaged(
     { program, parts }: StagedPlan,
     sets: readonly Tensors[],
-  ): Omit<RunReport, "sizes" | "compiled"> {
+  ): Omit<RunReport, "sizes" | "compiled" | "isFixed"> {
     using session = new ProgramSession(this.#context, this.#store, program, { poison: true });
     const ports = [...program.entering].flatMap(
       ([
@@ -207,7 +207,7 @@ class ModelRunner {
     };
   }
 
-  #runPlan(plan: Plan, sets: readonly Tensors[]): Omit<RunReport, "sizes" | "compiled"> {
+  #runPlan(plan: Plan, sets: readonly Tensors[]): Omit<RunReport, "sizes" | "compiled" | "isFixed"> {
     const options = { poison: true };
     using session = this.#timed("load", "uploading weights and compiling", () =>
       DeviceSession.load(this.#context, this.#store, plan, options),

@@ -5,7 +5,7 @@ import { budgetText } from "./budget-text.ts";
 import { type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import { groupFlags } from "./fix-flags.ts";
 import type { RenderOptions } from "./render.ts";
-import { titled } from "./scenarios.ts";
+import { modelsText, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
 import { entriesText, suppressedText } from "./summary.ts";
 
@@ -52,7 +52,7 @@ function entryText(entry: Entry, { target }: ModelReport): string {
 function summaryLine(report: LintReport, { quiet }: Pick<RenderOptions, "quiet">): string {
   const { fixable, failedModels, budgetsExceeded } = report.summary;
   const parts = [
-    `${entriesText(report, quiet)} in ${counted(report.models.length, "model")}`,
+    `${entriesText(report, quiet)} in ${modelsText(report.models)}`,
     fixable > 0 ? `${fixable} fixable with --fix` : "",
     failedModels > 0 ? counted(failedModels, "model failed", "models failed") : "",
     budgetsExceeded > 0 ? `${counted(budgetsExceeded, "budget")} exceeded` : "",

@@ -47,11 +47,18 @@ export function renderBenchText(report: BenchReport, { color, verbose }: RunText
   return `${lines.join("\n")}\n`;
 }
 
-/** Of a model that ran repaired as well as it is, the repaired one's steps: JSON has both. */
+/** Of a model that ran repaired as well as it is, the repaired one's steps, and of one with nothing to repair the first: JSON has both. */
 function listed(configurations: readonly BenchConfiguration[]): BenchConfiguration[] {
   const timed = configurations.filter(({ steps }) => steps.length > 0);
   const repaired = new Set(timed.flatMap(({ fixed, model }) => (fixed ? [model] : [])));
-  return timed.filter(({ fixed, model }) => fixed || !repaired.has(model));
+  const shown = new Set<string>();
+  return timed.filter(({ fixed, model, precision }) => {
+    if (fixed) return true;
+    const key = `${precision}\u0000${model}`;
+    const isFirst = !shown.has(key);
+    shown.add(key);
+    return isFirst && !repaired.has(model);
+  });
 }
 
 const configurationColumns = [
@@ -93,7 +100,7 @@ function configurationTable(configurations: readonly BenchConfiguration[], palet
 /** Symbols that are named before the rest is counted. */
 const maxNamedSizes = 100;
 
-/** `model.onnx for h200, fp16 fixed, batch=1`. */
+/** `model.onnx for h200, fp16 fixed, batch=1`; `fp16, nothing to fix`. */
 function modelText(model: string, about: string, sizes: Readonly<Record<string, number>>): string[] {
   const { shown, more } = headOf(Object.entries(sizes), maxNamedSizes);
   const named = [...shown.map(([name, size]) => `${printable(name)}=${size}`), ...more].join(" ");

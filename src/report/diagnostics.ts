@@ -1,7 +1,7 @@
 /** @file A report as a list of things to say at a place: what formats of code quality tools have in common. */
 import { createHash } from "node:crypto";
 import { printable } from "../ir/format.ts";
-import type { LintReport, ModelReport, Severity } from "../lint/result.ts";
+import type { Finding, FindingGroup, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { budgetCode, budgetFingerprint, budgetName, budgetText, exceededOf } from "./budget-text.ts";
 import { type Place, placeOf, sentenceOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
@@ -19,6 +19,8 @@ export interface Diagnostic {
   /** The rule's name; of what failed, its code again; what a budget limits, and where. */
   readonly rule: string;
   readonly message: string;
+  /** What it says; undefined where it is of no rule's. */
+  readonly finding?: Finding;
   /** The finding's own, as every other format has it. */
   readonly fingerprint: string;
 }
@@ -28,6 +30,8 @@ export interface DiagnosedModel {
   readonly path: string;
   /** What failed, budgets that are exceeded, then the worst first. */
   readonly diagnostics: readonly Diagnostic[];
+  /** What its findings save, those of one cause together. */
+  readonly groups: readonly FindingGroup[];
 }
 
 /** By model, in the order of the report; a finding of several scenarios is there once. */
@@ -41,9 +45,13 @@ export function diagnosedModels(
       const { file, line } = placeOf(finding, model.path, options);
       const { severity: level, code, rule, fingerprint } = finding;
       const place = { file: wellFormed(file), line };
-      return { level, place, code, rule, message: sentenceOf(finding), fingerprint };
+      return { level, place, code, rule, message: sentenceOf(finding), finding, fingerprint };
     });
-    return { path, diagnostics: [...failureOf(model, path), ...budgetsOf(model, path), ...findings] };
+    return {
+      path,
+      diagnostics: [...failureOf(model, path), ...budgetsOf(model, path), ...findings],
+      groups: model.groups,
+    };
   });
 }
 

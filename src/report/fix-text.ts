@@ -84,8 +84,14 @@ function precisionText({ account, stored }: FixOutcome): string {
 function sizeText({ diff }: FixOutcome): string {
   const count = (kind: string) => diff.nodes.filter((node) => node.kind === kind).length;
   const sign = diff.addedElements < 0 ? "−" : "+";
-  const nodes = `nodes: ${count("added")} added, ${count("removed")} removed, ${count("changed")} changed`;
+  const nodes = `nodes: ${count("added")} added, ${count("removed")} removed, ${count("changed")} changed${insideText(diff)}`;
   return `${nodes}; ${counted(diff.tensors.length, "tensor differs", "tensors differ")}, ${sign}${compact(Math.abs(diff.addedElements))} parameters`;
+}
+
+/** Beside those of the main graph: what lint counts of the result is both. */
+function insideText({ addedInside }: FixOutcome["diff"]): string {
+  if (addedInside === 0) return "";
+  return `, ${Math.abs(addedInside)} ${addedInside > 0 ? "more" : "fewer"} inside functions and subgraphs`;
 }
 
 function diffLines({ diff }: FixOutcome, palette: Palette): string[] {

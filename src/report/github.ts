@@ -1,13 +1,14 @@
 /** @file GitHub annotations: workflow commands, as many as a step shows, the worst first. */
 
-import { counted, plain, printable } from "../ir/format.ts";
-import type { Finding, LintReport, Severity } from "../lint/result.ts";
+import { counted, duration, plain, printable } from "../ir/format.ts";
+import { groupBy } from "../ir/group.ts";
+import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { budgetCode, budgetName, budgetText, exceededOf } from "./budget-text.ts";
 import { type Place, placeOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
 import { acrossScenarios } from "./scenarios.ts";
-import { savedText } from "./share.ts";
+import { savedText, savedTogether } from "./share.ts";
 import { byImportance } from "./summary.ts";
 
 type Level = "error" | "warning" | "notice";
@@ -89,34 +90,56 @@ function measures({ models }: LintReport, { repositoryPath }: RenderOptions): An
   );
 }
 
+/** Of a model, at the place of one annotation. */
+interface Found {
+  readonly model: ModelReport;
+  readonly finding: Finding;
+}
+
 /** One annotation a file and rule: a hundred layers with one flaw are one thing to read. */
 function groups({ models }: LintReport, options: RenderOptions): Annotation[] {
-  const byPlace = new Map<string, { place: Place; findings: Finding[] }>();
-  const all = models.flatMap(({ path, findings }) => findings.map((finding) => ({ path, finding })));
+  const byPlace = new Map<string, { place: Place; found: Found[] }>();
+  const all = models.flatMap((model) => model.findings.map((finding) => ({ model, finding })));
   all.sort((a, b) => byImportance(a.finding, b.finding));
-  for (const { path, finding } of all) {
-    const place = placeOf(finding, path, options);
-    const key = [place.file, finding.code].join("\u0000");
+  for (const found of all) {
+    const place = placeOf(found.finding, found.model.path, options);
+    const key = [place.file, found.finding.code].join("\u0000");
     const group = byPlace.get(key);
-    if (group === undefined) byPlace.set(key, { place, findings: [finding] });
-    else group.findings.push(finding);
+    if (group === undefined) byPlace.set(key, { place, found: [found] });
+    else group.found.push(found);
   }
-  return [...byPlace.values()].flatMap(({ place, findings }) => {
-    const [worst, ...others] = findings;
-    return worst === undefined ? [] : [annotationOf(worst, others, place)];
+  return [...byPlace.values()].flatMap(({ place, found }) => {
+    const [worst] = found;
+    return worst === undefined ? [] : [annotationOf(worst.finding, found, place)];
   });
 }
 
-function annotationOf(worst: Finding, others: readonly Finding[], place: Place): Annotation {
-  const { code, rule, severity, node, op, saves, message } = worst;
-  const saving = saves === null ? "" : `; saves ${savedText(saves)}`;
-  const more = others.length === 0 ? "" : `\nand ${counted(others.length, "more finding")} of this rule here`;
+/** The worst says what it is about; what is saved is of all. */
+function annotationOf(worst: Finding, found: readonly Found[], place: Place): Annotation {
+  const { code, rule, severity, node, op, message } = worst;
+  const saved = savedOf(found);
+  const others = found.length - 1;
+  const more = others === 0 ? "" : `\nand ${counted(others, "more finding")} of this rule here`;
+  const saving = saved === "" ? "" : others === 0 ? `; saves ${saved}` : `; together they save ${saved}`;
   return {
     level: levels[severity],
     ...place,
     title: ruleTitle(code, rule),
-    message: `${printable(`${node} (${op}): ${message}`)}${saving}${more}`,
+    message: `${printable(`${node} (${op}): ${message}`)}${more}${saving}`,
   };
+}
+
+/** Shares are of a model's own time. */
+function savedOf(found: readonly Found[]): string {
+  const models = [...groupBy(found, ({ model }) => model)];
+  const saved = models.flatMap(([model, own]) => {
+    const findings = own.map(({ finding }) => finding);
+    return savedTogether(findings, model.groups) ?? [];
+  });
+  const [only, ...others] = saved;
+  if (only === undefined) return "";
+  if (models.length === 1) return savedText(only);
+  return duration(others.reduce((sum, { microseconds }) => sum + microseconds, only.microseconds));
 }
 
 function commandOf({ level, file, line, title, message }: Annotation): string {

@@ -3,8 +3,10 @@
 import { counted, headOf } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { type DiagnosedModel, type Diagnostic, diagnosedModels } from "./diagnostics.ts";
+import { sentenceOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
+import { savedText, savedTogether } from "./share.ts";
 import { type XmlElement, xmlText } from "./xml.ts";
 
 type Diagnostics = readonly [Diagnostic, ...Diagnostic[]];
@@ -12,6 +14,7 @@ type Diagnostics = readonly [Diagnostic, ...Diagnostic[]];
 interface Suite {
   readonly path: string;
   readonly cases: readonly Diagnostics[];
+  readonly groups: DiagnosedModel["groups"];
 }
 
 export function renderJunit(report: LintReport, options: RenderOptions): string {
@@ -24,7 +27,7 @@ export function renderJunit(report: LintReport, options: RenderOptions): string 
 }
 
 /** The worst of a rule comes first, and says what its case is. */
-function suiteOf({ path, diagnostics }: DiagnosedModel): Suite {
+function suiteOf({ path, diagnostics, groups }: DiagnosedModel): Suite {
   const byTitle = new Map<string, [Diagnostic, ...Diagnostic[]]>();
   for (const diagnostic of diagnostics) {
     const title = ruleTitle(diagnostic.code, diagnostic.rule);
@@ -32,7 +35,7 @@ function suiteOf({ path, diagnostics }: DiagnosedModel): Suite {
     if (before === undefined) byTitle.set(title, [diagnostic]);
     else before.push(diagnostic);
   }
-  return { path, cases: [...byTitle.values()] };
+  return { path, cases: [...byTitle.values()], groups };
 }
 
 function countsOf(suites: readonly Suite[]) {
@@ -46,29 +49,41 @@ function countsOf(suites: readonly Suite[]) {
 }
 
 function elementOf(suite: Suite): XmlElement {
-  const { path, cases } = suite;
+  const { path, cases, groups } = suite;
   // A suite without a case is left out by readers, as if nobody had linted the model.
   const clean: XmlElement = {
     name: "testcase",
     attributes: { name: "tc-lint", classname: path, file: path },
   };
-  const children = cases.length === 0 ? [clean] : cases.map((each) => caseOf(each, path));
+  const children = cases.length === 0 ? [clean] : cases.map((each) => caseOf(each, path, groups));
   return { name: "testsuite", attributes: { name: path, ...countsOf([suite]), skipped: 0 }, children };
 }
 
 /** What is for information passes, and is said all the same. */
-function caseOf(diagnostics: Diagnostics, path: string): XmlElement {
-  const [{ level, code, rule, place, message }, ...others] = diagnostics;
+function caseOf(diagnostics: Diagnostics, path: string, groups: Suite["groups"]): XmlElement {
+  const [{ level, code, rule, place }] = diagnostics;
   const name = ruleTitle(code, rule);
   const attributes = { name, classname: path, file: place.file, line: place.line };
   const { shown, more } = headOf(diagnostics);
   const text = [...shown.map((each) => `${each.place.file}:${each.place.line}: ${each.message}`), ...more];
-  const summary = others.length === 0 ? message : `${message} And ${counted(others.length, "more finding")}.`;
+  const summary = summaryOf(diagnostics, groups);
   const results = {
     failure: { name: "error", attributes: { type: code, message: summary }, text },
     error: { name: "failure", attributes: { type: "error", message: summary }, text },
     warn: { name: "failure", attributes: { type: "warning", message: summary }, text },
-    info: { name: "system-out", attributes: {}, text },
+    // No attribute says it there.
+    info: { name: "system-out", attributes: {}, text: diagnostics.length > 1 ? [summary, ...text] : text },
   } as const satisfies Record<Diagnostic["level"], XmlElement>;
   return { name: "testcase", attributes, children: [results[level]] };
+}
+
+/** The first says what it is about; what is saved is of all. */
+function summaryOf([first, ...others]: Diagnostics, groups: Suite["groups"]): string {
+  const findings = [first, ...others].flatMap(({ finding }) => finding ?? []);
+  const saved = savedTogether(findings, groups);
+  const what = first.finding === undefined ? first.message : sentenceOf({ ...first.finding, saves: null });
+  const saving = saved === null ? "" : savedText(saved);
+  if (others.length === 0) return saving === "" ? what : `${what} Saves ${saving}.`;
+  const more = `${what} And ${counted(others.length, "more finding")}`;
+  return saving === "" ? `${more}.` : `${more}; together they save ${saving}.`;
 }

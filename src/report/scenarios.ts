@@ -161,7 +161,7 @@ function merged(group: ModelGroup): ModelReport {
   const notices = new Map(group.flatMap((model) => model.notices.map((notice) => [notice.message, notice])));
   return {
     ...first,
-    findings: mergedFindings(group),
+    ...mergedFindings(group),
     ...mergedSuppressions(group),
     ...mergedBudgets(group),
     notices: [...notices.values()],
@@ -182,23 +182,32 @@ function mergedSuppressions(group: ModelGroup): Pick<ModelReport, "suppressions"
   return { suppressions: [...new Map(all.map((each) => [each.fingerprint, each])).values()] };
 }
 
-function mergedFindings(group: ModelGroup): Finding[] {
-  const places = new Map<string, { worst: Finding; scenarios: string[] }>();
-  for (const { findings, scenario = "" } of group) {
+/** With the entries of the scenarios that they are worst in. */
+function mergedFindings(group: ModelGroup): Pick<ModelReport, "findings" | "groups"> {
+  const places = new Map<string, { worst: Finding; model: ModelReport; scenarios: string[] }>();
+  for (const model of group) {
+    const { findings, scenario = "" } = model;
     for (const finding of findings) {
       const place = places.get(finding.fingerprint);
-      if (place === undefined) places.set(finding.fingerprint, { worst: finding, scenarios: [scenario] });
+      if (place === undefined)
+        places.set(finding.fingerprint, { worst: finding, model, scenarios: [scenario] });
       else {
         const isWorst = isWorse(finding, place.worst);
         place.scenarios.splice(isWorst ? 0 : place.scenarios.length, 0, scenario);
-        if (isWorst) place.worst = finding;
+        if (isWorst) [place.worst, place.model] = [finding, model];
       }
     }
   }
-  return [...places.values()].map(({ worst, scenarios }) => ({
-    ...worst,
-    message: `${worst.message} (${atScenarios(scenarios, group.length)})`,
-  }));
+  const worst = (fingerprint: string, model: ModelReport) => places.get(fingerprint)?.model === model;
+  return {
+    findings: [...places.values()].map(({ worst: finding, scenarios }) => ({
+      ...finding,
+      message: `${finding.message} (${atScenarios(scenarios, group.length)})`,
+    })),
+    groups: group.flatMap((model) =>
+      model.groups.filter(({ findings }) => findings.some((fingerprint) => worst(fingerprint, model))),
+    ),
+  };
 }
 
 function isWorse(a: Finding, b: Finding): boolean {

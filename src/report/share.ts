@@ -1,9 +1,44 @@
 /** @file A saving beside the model's time. */
 import { duration, percent } from "../ir/format.ts";
-import type { SavingReport } from "../lint/result.ts";
+import type { Finding, FindingGroup, SavingReport } from "../lint/result.ts";
+
+type Saved = Pick<SavingReport, "microseconds" | "share">;
+
+/**
+ * What findings that are told together save: what their entries do, each once, or, of an entry that has others elsewhere, no more than that;
+ * null where none of them saves time.
+ */
+export function savedTogether(findings: readonly Finding[], groups: readonly FindingGroup[]): Saved | null {
+  const told = new Map(findings.map((finding) => [finding.fingerprint, finding]));
+  let [microseconds, share] = [0, 0];
+  let saves = false;
+  const add = (saved: Saved) => {
+    saves = true;
+    microseconds += saved.microseconds;
+    share += saved.share;
+  };
+  for (const { findings: all, saves: whole } of groups) {
+    const own = all.flatMap((fingerprint) => told.get(fingerprint) ?? []);
+    for (const { fingerprint } of own) told.delete(fingerprint);
+    if (own.length === 0 || whole === null) continue;
+    const part = total(own);
+    add(own.length === all.length || part.microseconds > whole.microseconds ? whole : part);
+  }
+  for (const { saves: alone } of told.values()) if (alone !== null) add(alone);
+  return saves ? { microseconds, share } : null;
+}
+
+function total(findings: readonly Finding[]): Saved {
+  let [microseconds, share] = [0, 0];
+  for (const { saves } of findings) {
+    microseconds += saves?.microseconds ?? 0;
+    share += saves?.share ?? 0;
+  }
+  return { microseconds, share };
+}
 
 /** `19.1 µs (12 %)`. */
-export function savedText({ microseconds, share }: Pick<SavingReport, "microseconds" | "share">): string {
+export function savedText({ microseconds, share }: Saved): string {
   return `${duration(microseconds)} (${percent(share)})`;
 }
 

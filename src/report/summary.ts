@@ -53,11 +53,17 @@ export function findingCount({ models }: Pick<LintReport, "models">): number {
   ).size;
 }
 
-/** ` (10 findings)` behind the counts of entries; empty where these are as many. */
+/**
+ * ` (10 findings)` behind the counts of entries; empty where these are as many. Entries are counted in each scenario, a finding once in however
+ * many it is: these do not add up, and it is said what they are.
+ */
 export function findingsText(report: LintReport): string {
   const { errors, warnings, infos } = report.summary;
+  const entries = errors + warnings + infos;
   const count = findingCount(report);
-  return count === errors + warnings + infos ? "" : ` (${counted(count, "finding")})`;
+  const isOfScenarios = report.models.some(({ scenario }) => scenario !== undefined);
+  if (isOfScenarios && entries > 0) return ` (entries of every scenario; ${counted(count, "finding")})`;
+  return count === entries ? "" : ` (${counted(count, "finding")})`;
 }
 
 /** `1 error, 0 warnings, 2 infos (10 findings)`; of a report with errors alone, these. */

@@ -44,7 +44,7 @@ describe.skipIf(fake === undefined)("bench --ncu", () => {
   it("matches counters to steps in the order of the run", async () => {
     rmSync(log, { force: true });
     const report = await counted("");
-    expect(report).toMatchObject({ name: "FP16 fixed", row: "h200", absent: [] });
+    expect(report).toMatchObject({ name: "FP16, nothing to fix", row: "h200", absent: [] });
     expect(report.tensorActive).toBeCloseTo(0.7325);
     const steps = report.steps.filter(({ entry }) => entry !== null);
     expect(steps.length).toBeGreaterThan(3);
@@ -68,7 +68,7 @@ describe.skipIf(fake === undefined)("bench --ncu", () => {
   it("says it in the terminal", async () => {
     const { stdout, exitCode } = await count("");
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^FP16 fixed: .*misaligned-cnn\.onnx/);
+    expect(stdout).toMatch(/^FP16, nothing to fix: .*misaligned-cnn\.onnx/);
     expect(stdout).toMatch(/runs +time +share +bench +Tensor +needed +DRAM +moved/);
     expect(stdout).toMatch(/73 %.*42 %.*2\.05 MB/);
     expect(stdout).toMatch(/Tensor Cores active 73 % of the time/);

@@ -39,6 +39,7 @@ export async function benchOf(model: string, { precision, times, dims = {} }: Be
   const plan = await planFile(model, gpu, choice, limits);
   const run = {
     outputs: [],
+    isFixed: false,
     sizes: plan.sizes,
     launches: plan.steps.length,
     memory: { constantBytes: 0, arenaBytes: 0, inputBytes: 0, outputBytes: 0, loadBytes: 0 },

@@ -82,3 +82,21 @@ test("what half precision saves is the same share of the same time in the accoun
   expect(text).toContain(`${shown}, between`);
   expect(text).toMatch(new RegExp(`in FP16 .* ${percent(share)} `));
 });
+
+test("of several scenarios it is said that entries are those of each, and findings are counted once", async () => {
+  const file = path.join(import.meta.dirname, "../../fixtures/zoo/seg_unet.onnx");
+  const models = await Promise.all(
+    (["ort-cuda", "tensorrt"] as const).map(async (stack) => ({
+      ...(await lint(file, { stack })),
+      scenario: stack,
+    })),
+  );
+  const report = reportOf(models, "0.0.0-test");
+  const { errors, warnings, infos } = report.summary;
+  expect(errors + warnings + infos).toBe(models.reduce((sum, { groups }) => sum + groups.length, 0));
+  const places = new Set(models.flatMap(({ findings }) => findings.map(({ fingerprint }) => fingerprint)));
+  expect(places.size).toBeLessThan(models.reduce((sum, { findings }) => sum + findings.length, 0));
+  const text = `(entries of every scenario; ${places.size} findings) in 1 model, 2 scenarios`;
+  for (const render of [renderText, renderAgent]) expect(render(report, options)).toContain(text);
+  expect(renderMarkdown(report, options)).toContain(text.slice(0, text.indexOf(" in ")));
+});

@@ -58,6 +58,7 @@ function outcome(count: number): FixOutcome {
         before: null,
         after: "float32[4]",
       })),
+      addedInside: 0,
       addedElements: 0,
     },
     account: [],

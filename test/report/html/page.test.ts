@@ -224,6 +224,7 @@ describe("odd reports", () => {
       diff: {
         nodes: [{ name: "conv", op: "Conv", kind: "changed" as const, details: ["group 116 → 128"] }],
         tensors: [{ name: "w", before: "float32[3]", after: "float32[4]" }],
+        addedInside: 0,
         addedElements: 1,
       },
       error: null,
