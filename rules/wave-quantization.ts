@@ -6,6 +6,7 @@ import {
   scale,
 } from "../src/lint/context.ts";
 import { percentOf } from "../src/lint/formats.ts";
+import { samplesIn } from "../src/lint/free-batch.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { gridOf, volume, type Waves, wavesOf } from "../src/lint/waves.ts";
 
@@ -26,17 +27,19 @@ const nearEnough = 0.75;
  * three. Libraries choose among tile sizes, and split K, to soften this; the finding is for the large tile that comes
  * out best, and its saving is what the product takes beyond the smaller size's time for as much work.
  *
+ * Rows of a product are samples × positions. Positions are the data's, so that what is named is a whole number of samples, the model's
+ * batch, or the columns, which are the network's own (N, or filters). A model of one sample has no smaller batch.
+ *
  * ## Example
  * ```onnx
- * y = MatMul(x, w)    # 2304 rows × 2304 columns on 132 SMs: 324 tiles of 128×128, 2.5 waves
+ * y = MatMul(x, w)    # batch 18 × 128 positions, 2304 columns, on 132 SMs: 324 tiles of 128×128, 2.5 waves
  * ```
  *
  * ## Use instead
  * ```onnx
- * y = MatMul(x, w)    # 1792 rows: 126 tiles of 128×256, one wave
+ * y = MatMul(x, w)    # batch 14 × 128 positions: 126 tiles of 128×256, one wave
  * ```
- * The batch is the easiest to change: `--dim batch=N` tries one. Products without weights (queries by keys) are left alone: how many
- * positions there are, the data say.
+ * `--dim batch=N` tries a batch. Products without weights (queries by keys) are left alone: their sizes are positions and depths of heads.
  *
  * ## Fix safety
  * No fix: sizes below the present ones are another batch or another network.
@@ -50,17 +53,18 @@ export default defineRule({
   severity: "info",
   fix: "none",
   messages: {
-    wave: "{tiles} tiles of {tile} on {sms} multiprocessors: the last wave fills {percent} % of the GPU; {axis} {fits} instead of {size} ends with a full one",
+    wave: "{tiles} tiles of {tile} on {sms} multiprocessors: the last wave fills {percent} % of the GPU; {axis} {fits} instead of {size} does without it",
   },
   *check(context) {
     const { sms } = context.target.gpu;
+    const samples = samplesIn(context);
     for (const product of context.products) {
       const grid = gridOf(product.sizes);
       if (grid === undefined || product.estimate.bound !== "tensor-core" || !hasWeights(product)) continue;
       const waves = wavesOf(grid, sms);
       const { full, lastFill } = waves;
       if (full < 1 || full > fewWaves || lastFill === 0 || lastFill >= mostIdle) continue;
-      const smaller = withoutPartialWave(product.sizes, waves);
+      const smaller = withoutPartialWave(product.sizes, waves, samples);
       if (smaller === undefined) continue;
       const saves = lostTime(product, smaller, context);
       if (!(saves.microseconds > 0)) continue;
@@ -97,25 +101,38 @@ interface Smaller {
 }
 
 /** Of the axes that can give up the partial wave, the one that loses least. */
-function withoutPartialWave(work: ProductWork<number>, waves: Waves): Smaller | undefined {
-  return smallerSizes(work, waves)
+function withoutPartialWave(
+  work: ProductWork<number>,
+  waves: Waves,
+  samples: number | undefined,
+): Smaller | undefined {
+  return [...fewerColumns(work, waves), ...fewerSamples(work, waves, samples)]
     .filter(({ size, fits }) => fits < size && fits >= size * nearEnough)
     .sort((a, b) => b.fits / b.size - a.fits / a.size)[0];
 }
 
-function smallerSizes(work: ProductWork<number>, { fittingRows, fittingColumns }: Waves): Smaller[] {
+function fewerColumns(work: ProductWork<number>, { fittingColumns: fits }: Waves): Smaller[] {
+  if (work.kind === "gemm") return [{ axis: "N", size: work.n, fits, work: { ...work, n: fits } }];
+  if (work.kind !== "conv") return [];
+  return [{ axis: "filters", size: work.filters, fits, work: { ...work, filters: fits } }];
+}
+
+/** Rows come in as many as a sample has: what a reader can change is the batch. */
+function fewerSamples(
+  work: ProductWork<number>,
+  { fittingRows }: Waves,
+  samples: number | undefined,
+): Smaller[] {
+  const rows = gridOf(work)?.rows ?? 0;
+  if (samples === undefined || rows % samples !== 0) return [];
+  const fits = Math.floor(fittingRows / (rows / samples));
+  const left = (rows / samples) * fits;
+  const smaller = { axis: "batch", size: samples, fits };
   if (work.kind === "gemm") {
-    const { m, n, batch, sharedB } = work;
-    const rows = sharedB ? Math.floor(fittingRows / batch) : fittingRows;
-    return [
-      { axis: "M", size: m, fits: rows, work: { ...work, m: rows } },
-      { axis: "N", size: n, fits: fittingColumns, work: { ...work, n: fittingColumns } },
-    ];
+    const together = work.sharedB ? { batch: 1 } : {};
+    return [{ ...smaller, work: { ...work, ...together, m: left } }];
   }
   if (work.kind !== "conv") return [];
-  const images = Math.floor(fittingRows / volume(work.output));
-  return [
-    { axis: "batch", size: work.batch, fits: images, work: { ...work, batch: images } },
-    { axis: "filters", size: work.filters, fits: fittingColumns, work: { ...work, filters: fittingColumns } },
-  ];
+  const images = left / volume(work.output);
+  return Number.isInteger(images) ? [{ ...smaller, work: { ...work, batch: images } }] : [];
 }

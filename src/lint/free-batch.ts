@@ -2,6 +2,8 @@
 import type { Facts } from "../facts/infer.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import type { Value } from "../ir/model.ts";
+import { samplesOf } from "../ir/symbols.ts";
+import type { LintContext } from "./context.ts";
 
 /**
  * The batch of the model's largest input, as the file declares it: its size, or "open" where the file leaves it to the caller;
@@ -22,6 +24,12 @@ export function batchOf(facts: Facts, bindings: ReadonlyMap<string, number>): nu
     batch = typeof first === "number" ? first : "open";
   }
   return batch;
+}
+
+/** Samples of one run, where the inputs say how many there are. */
+export function samplesIn({ model, facts, bindings }: LintContext): number | undefined {
+  const samples = samplesOf(model, bindings) ?? batchOf(facts, bindings);
+  return typeof samples === "number" ? samples : undefined;
 }
 
 function declaredShape({ declared, initializer }: Value) {

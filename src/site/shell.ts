@@ -1,4 +1,4 @@
-/** @file The page itself, which scripts/site.mjs writes: one file, whose policy lets nothing in and nothing out. */
+/** @file The page itself, which scripts/build-site.mjs writes: one file, whose policy lets nothing in and nothing out. */
 import { createHash } from "node:crypto";
 import { gpus } from "../hardware/gpus.ts";
 import { stacks } from "../hardware/stacks.ts";

@@ -123,6 +123,25 @@ describe("TC404", () => {
     });
     expect(computed).toEqual([]);
   });
+
+  /** 288 tiles of 128×128, two waves of 132 and 24 tiles; 264 are 33 samples. */
+  const found = (batch: number | "batch", positions: number) =>
+    find(
+      "TC404",
+      (graph) => {
+        const x = graph.input("x", [batch, positions, 2048], "float16");
+        graph.output(graph.node("MatMul", [x, graph.weight([2048, 512], { dtype: "float16" })]), "float16");
+      },
+      batch === "batch" ? { dims: new Map([["batch", 36]]) } : {},
+    ).map(({ data }) => [data["axis"], data["fits"], data["size"]]);
+
+  it.each([36, "batch"] as const)("names a whole number of samples, not of rows (batch %s)", (batch) => {
+    expect(found(batch, 256)).toEqual([["batch", 33, 36]]);
+  });
+
+  it("asks no model of one sample for fewer positions: columns are what is left", () => {
+    expect(found(1, 36 * 256)).toEqual([["N", 384, 512]]);
+  });
 });
 
 describe("TC203", () => {

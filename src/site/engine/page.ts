@@ -6,7 +6,7 @@ import type { FixReportView } from "../../report/fix-view.ts";
 import { renderFixHtml } from "../../report/html/page.ts";
 import { homepage, pageOf as rulePage, version } from "../../version.ts";
 
-/** The script of reports, which scripts/site.mjs builds and puts here. */
+/** The script of reports, which scripts/build-site.mjs builds and puts here. */
 declare const TC_LINT_REPORT_SCRIPT: string;
 
 export function pageOf(report: Omit<FixReportView, "tool">, files: readonly File[]): Blob {
