@@ -15,7 +15,7 @@ import {
 } from "../ir/model.ts";
 import { type Fact, type OpDefinition, ShapeError } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
-import { hearing, unknownTensor } from "../ops/shape.ts";
+import { type EqualityListener, hearEqualities, unknownTensor } from "../ops/shape.ts";
 import { signatureOf } from "../ops/signatures.ts";
 import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
@@ -170,6 +170,7 @@ class Inference implements GraphInference {
   readonly symbols = new Set<string>();
   /** What every run of the model requires of sizes that have no number of their own. */
   readonly equalities: Equality[] = [];
+  readonly #hear: EqualityListener = (dim, size) => this.equalities.push({ dim, size });
   #isInside = false;
   readonly #pool = new FactPool();
   /** Counted where a graph is first entered: most models have none but the main one. */
@@ -260,16 +261,18 @@ class Inference implements GraphInference {
     }
   }
 
-  /** What a branch or a loop's body requires, it requires where it runs. */
+  /** What a branch or a loop's body requires, it requires where it runs; what a node that is skipped does, nobody knows. */
   #inferred(op: OpDefinition, context: NodeContext): readonly (Fact | undefined)[] {
-    if (this.#isInside) return hearing(undefined, () => op.infer(context));
-    const heard: Equality[] = [];
-    const outputs = hearing(
-      (dim, size) => heard.push({ dim, size }),
-      () => op.infer(context),
-    );
-    for (const each of heard) this.equalities.push(each);
-    return outputs;
+    const heard = this.equalities.length;
+    const before = hearEqualities(this.#isInside ? undefined : this.#hear);
+    try {
+      return op.infer(context);
+    } catch (error) {
+      this.equalities.length = heard;
+      throw error;
+    } finally {
+      hearEqualities(before);
+    }
   }
 
   /** A function of the model goes before an operator of the same name. */

@@ -93,15 +93,11 @@ export type EqualityListener = (dim: Dim, size: number) => void;
 /** Whoever infers a node hears what its operator requires: rules of shapes are functions of sizes, and know of nobody. */
 let told: EqualityListener | undefined;
 
-/** What `work` gives; `listener` hears each equality that it requires, and nobody does where there is none. */
-export function hearing<Result>(listener: EqualityListener | undefined, work: () => Result): Result {
+/** Makes `listener` the one who hears of equalities, or nobody; who it was before, to be put back. */
+export function hearEqualities(listener: EqualityListener | undefined): EqualityListener | undefined {
   const before = told;
   told = listener;
-  try {
-    return work();
-  } finally {
-    told = before;
-  }
+  return before;
 }
 
 /** The one size two axes must share: the known one. Throws where both are known and differ. */

@@ -118,7 +118,7 @@ describe("sizes that nobody has bound", () => {
       input: [info("a", ["batch_a", 4, 2]), info("b", ["rows", "rows", 2])],
       output: [info("y")],
     };
-    // b is square, and a has four columns: nothing runs but four rows.
+    // b is square, and a has four columns: nothing runs but four rows, as the file's own numbers say.
     const file = models.write("tied", tied);
     const settled = await models.report(file, file);
     expect(settled.same).toBe(true);
