@@ -1,6 +1,7 @@
 /** What a GPU (the fake driver's) measured, as a user takes it on: `bench -f json`, then `--profile`. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv } from "ajv";
@@ -10,13 +11,15 @@ import { duration } from "../../src/ir/format.ts";
 import type { LintReport } from "../../src/lint/result.ts";
 import { type BuiltCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+import { writeInline } from "../fix/models.ts";
 import { parsePage } from "../report/html/parse.ts";
 import { copyCliWithFakeKernels } from "./fake-kernels.ts";
 
 const require = createRequire(import.meta.url);
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "..");
-const model = path.join(root, "fixtures", "models", "misaligned-cnn.onnx");
 const fake = buildFakeCuda();
+// Two convolutions: on one of real sizes, what ONNX Runtime computes to compare with takes most of the time.
+const model = writeInline(fake?.folder ?? tmpdir());
 const env = {
   LD_LIBRARY_PATH: fake?.folder ?? "",
   XDG_CACHE_HOME: fake?.folder ?? root,
