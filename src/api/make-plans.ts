@@ -78,7 +78,8 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
   const isOneOfMany = flags.config.kind === "nearest" && models.length > 1;
   for (const { path, explicit, refused: unnamed } of models) {
     const { chain, rules, refused } = await chainOf(path, configOf, isOneOfMany, flags.limits);
-    if (chain !== undefined && !chains.has(chain)) budgetsOfNothing(chain).forEach(flags.onNotice);
+    if (chain !== undefined && !chains.has(chain))
+      for (const message of budgetsOfNothing(chain)) flags.onNotice(message);
     chains.add(chain);
     const mayIgnore = !explicit || flags.forceExclude;
     const ignoring = mayIgnore ? ignoringFile(path, chain) : undefined;

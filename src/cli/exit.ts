@@ -3,6 +3,7 @@ import { counted } from "../ir/format.ts";
 import type { BudgetReport, LintReport } from "../lint/result.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { budgetText } from "../report/budget-text.ts";
+import { unnamedSaving } from "../report/summary.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { StdoutError } from "./stdout.ts";
 
@@ -37,6 +38,10 @@ export function verdictOf(
   const fixable = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info").length;
   if (failOn === "fixable" && fixable > 0) {
     const why = `${counted(fixable, "entry", "entries")} that --fix repairs, which --fail-on fixable fails`;
+    return { exitCode: exitCodes.findings, why };
+  }
+  if (failOn === "fixable" && unnamedSaving({ summary, models }) > 0) {
+    const why = "--fix saves time by what no finding names, which --fail-on fixable fails";
     return { exitCode: exitCodes.findings, why };
   }
   if (failOn === "error" && summary.errors > 0) return { exitCode: exitCodes.findings };

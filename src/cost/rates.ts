@@ -29,6 +29,11 @@ const standIns: Readonly<Record<ComputeType, readonly (keyof Target["gpu"]["tens
   fp32: [],
 };
 
+/** The format that a GPU's Tensor Cores multiply `type` in; undefined where CUDA cores do. */
+export function multipliedIn({ gpu }: Target, type: ComputeType): ComputeType | undefined {
+  return standIns[type].find((format) => gpu.tensorTflops[format] !== undefined);
+}
+
 export function ratesOf({ gpu }: Target, type: ComputeType): Rates {
   const promised = promisedBy(gpu);
   const rate = standIns[type].map(promised.tensor).find((flops) => flops !== undefined);

@@ -36,6 +36,7 @@ export class LintContext implements Workload {
   readonly products: readonly CostedProduct[];
   readonly unresolved: readonly UnresolvedProduct[];
   readonly timeline: Timeline;
+  readonly timelineOf: Workload["timelineOf"];
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
   readonly cost: CostModel;
@@ -57,6 +58,7 @@ export class LintContext implements Workload {
     this.products = workload.products;
     this.unresolved = workload.unresolved;
     this.timeline = workload.timeline;
+    this.timelineOf = workload.timelineOf;
     this.bindings = workload.bindings;
     this.cost = cost;
   }

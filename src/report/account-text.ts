@@ -1,7 +1,7 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName } from "../lint/result.ts";
-import { type Changed, fixFlags, halfOf } from "./fix-flags.ts";
+import { type Changed, changedBy, fixFlags, halfOf } from "./fix-flags.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -29,22 +29,30 @@ const waysTo: Readonly<Record<AccountStep["precision"], string>> = {
 };
 
 /** What a step is called, and the command that takes it. */
-const names: Readonly<Record<AccountStepName, (step: AccountStep) => readonly [string, string]>> = {
+const names: Readonly<
+  Record<AccountStepName, (step: AccountStep, account: readonly AccountStep[]) => readonly [string, string]>
+> = {
   exported: () => ["as exported", ""],
   precision: ({ precision }) => [`in ${precisionNames[precision]}`, waysTo[precision]],
   safe: () => ["safe fixes", "--fix"],
   half: ({ precision }) => ["half precision", flagsOf("precision", halfOf(precision))],
   kept: () => ["FP32 kept, Casts", ""],
-  layout: () => ["layout", flagsOf("layout")],
+  layout: (step, account) => ["layout", layoutFlags(step, account)],
   author: () => ["by its author", "in the network or its export"],
 };
+
+/** What may cost is done where it is asked for by name. */
+function layoutFlags({ step, saves, precision }: AccountStep, account: readonly AccountStep[]): string {
+  if (saves !== null && saves.low <= 0) return "--fix --layout nhwc";
+  return flagsOf(changedBy(step, account), halfOf(precision));
+}
 
 /** A step's name, where it leaves the model, what that saves, and how it is taken. */
 export function accountCells(
   step: AccountStep,
   account: readonly AccountStep[],
 ): [string, string, string, string] {
-  const [name, how] = names[step.step](step);
+  const [name, how] = names[step.step](step, account);
   return [name, duration(step.microseconds), savingOf(step, account), how];
 }
 

@@ -33,7 +33,7 @@ function linesOf(model: ModelReport): string[] {
 }
 
 /** `error TC102 misaligned-gemm /head/MatMul (MatMul): N is 50257 …. Saves 1.96 ms (63 %). Fix: --fix. At: model.py:12`. */
-function entryText(entry: Entry, { target }: ModelReport): string {
+function entryText(entry: Entry, model: ModelReport): string {
   const { group, findings } = entry;
   const { severity, code, rule, message, saves, fix, left } = group;
   const [{ node, op }] = findings;
@@ -42,7 +42,7 @@ function entryText(entry: Entry, { target }: ModelReport): string {
   const parts = [
     `${head}: ${printable(message)}.`,
     saves === null ? "" : `Saves ${savedText(saves)}.`,
-    fix === "none" ? "" : `Fix: ${groupFlags(group, target).join(" ")}.`,
+    fix === "none" ? "" : `Fix: ${groupFlags(group, model).join(" ")}.`,
     left === null ? "" : `--fix leaves it: ${printable(left)}.`,
     origins.length === 0 ? "" : `At: ${printable(origins.join(" "))}.`,
   ];

@@ -124,7 +124,8 @@ function table(entries: readonly Entry[], model: ModelReport): string[] {
 
 const marks = { error: "🔴 error", warn: "🟡 warn", info: "🔵 info" } as const;
 
-function row(entry: Entry, { predicted, target }: ModelReport): string {
+function row(entry: Entry, model: ModelReport): string {
+  const { predicted } = model;
   const { severity, rule, message, saves, fix } = entry.group;
   const [{ node, op }] = entry.findings;
   const origins = originsOf(entry).map((part) => code(part));
@@ -136,7 +137,7 @@ function row(entry: Entry, { predicted, target }: ModelReport): string {
     where,
     escaped(message),
     saving,
-    fix === "none" ? "" : `\`${groupFlags(entry.group, target).join(" ")}\``,
+    fix === "none" ? "" : `\`${groupFlags(entry.group, model).join(" ")}\``,
   ];
   return `| ${cells.join(" | ")} |`;
 }

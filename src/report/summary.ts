@@ -30,6 +30,16 @@ export function errorsOnly(report: LintReport): LintReport {
   return { ...report, models, summary: summarize(models) };
 }
 
+/**
+ * Microseconds of safe steps that save beyond doubt as a whole, where none of their parts is worth, or sure enough for, a finding, and none is
+ * suppressed.
+ */
+export function unnamedSaving({ models, summary }: Pick<LintReport, "models" | "summary">): number {
+  if (summary.fixable > 0) return 0;
+  const saved = models.flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
+  return saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
+}
+
 /** What is told of a report without entries: one with errors alone does not say that there is nothing else. */
 export function cleanText(quiet: boolean | undefined): string {
   return quiet === true ? "no errors" : "no findings";

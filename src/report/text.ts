@@ -15,7 +15,14 @@ import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
 import { shareOfText } from "./share.ts";
-import { cleanText, findingsText, statisticsOf, suppressedText } from "./summary.ts";
+import {
+  byImportance,
+  cleanText,
+  findingsText,
+  statisticsOf,
+  suppressedText,
+  unnamedSaving,
+} from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
@@ -154,12 +161,7 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
 }
 
 /** The first line says all by itself; what to do stands below. */
-function entryLines(
-  entry: Entry,
-  { target }: ModelReport,
-  options: RenderOptions,
-  palette: Palette,
-): string[] {
+function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
   const { group, findings } = entry;
   const { severity, code, rule, message } = group;
   const [{ node, op, graph }] = findings;
@@ -167,7 +169,7 @@ function entryLines(
   const saved =
     group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
-  const details = [shareText(group), fixText(group, target, palette)].filter((text) => text !== "");
+  const details = [shareText(group), fixText(group, model, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
     ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
@@ -192,9 +194,9 @@ function shareText({ saves }: FindingGroup): string {
   return `${shareOfText(saves)}, ${between}`;
 }
 
-function fixText(group: FindingGroup, target: ModelReport["target"], palette: Palette): string {
+function fixText(group: FindingGroup, model: ModelReport, palette: Palette): string {
   const { fix, left } = group;
-  if (fix !== "none") return palette.good(`fixed by ${groupFlags(group, target).join(" ")}`);
+  if (fix !== "none") return palette.good(`fixed by ${groupFlags(group, model).join(" ")}`);
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
 }
 
@@ -246,11 +248,8 @@ function statisticsLines(report: LintReport, palette: Palette): string[] {
   return [palette.bold("By rule"), ...lines.map((line) => `  ${line}`)];
 }
 
-/** A safe step that saves as a whole, where none of its parts is worth, or sure enough for, a finding, and none is suppressed. */
-function unnamedFix({ models, summary }: LintReport): string {
-  if (summary.fixable > 0) return "";
-  const saved = models.flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
-  const sure = saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
+function unnamedFix(report: LintReport): string {
+  const sure = unnamedSaving(report);
   return sure > 0 ? `; --fix saves ${duration(sure)} by what no finding names` : "";
 }
 
@@ -284,7 +283,7 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
       : hidden === ""
         ? unnamedFix(report)
         : "";
-  const first = report.models.flatMap(({ findings }) => findings)[0];
+  const [first] = report.models.flatMap(({ findings }) => findings).toSorted(byImportance);
   const lines = [
     `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
   ];

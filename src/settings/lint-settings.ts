@@ -2,6 +2,7 @@
 import type { RuleSetting } from "../config.ts";
 import type { Calibration } from "../cost/calibration.ts";
 import { createCostModel } from "../cost/model.ts";
+import { multipliedIn } from "../cost/rates.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { comparedStacks, stacks } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
@@ -135,8 +136,11 @@ function collectFrom(type: ValueType | undefined, into: Set<string>): void {
   if (type?.kind === "sequence" || type?.kind === "optional") collectFrom(type.element, into);
 }
 
-function missingRate({ gpu, precision }: Target): NoticeReport[] {
+function missingRate(target: Target): NoticeReport[] {
+  const { gpu, precision } = target;
   if (precision === "fp32" || precision === "as-is" || gpu.tensorTflops[precision] !== undefined) return [];
-  const message = `the Tensor Cores of ${gpu.name} do not multiply ${precision}: its products are predicted on CUDA cores`;
+  const instead = multipliedIn(target, precision);
+  const where = instead === undefined ? "on CUDA cores" : `there in ${instead}`;
+  const message = `the Tensor Cores of ${gpu.name} do not multiply ${precision}: its products are predicted ${where}`;
   return [{ code: "no-tensor-core-rate", message }];
 }

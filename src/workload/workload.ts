@@ -43,6 +43,8 @@ export interface Workload {
   /** Products whose sizes only running the model would tell: no time holds them. */
   readonly unresolved: readonly UnresolvedProduct[];
   readonly timeline: Timeline;
+  /** The stack's own account, or a profile's, where there is one: what another precision takes is asked there. */
+  readonly timelineOf: PriceSettings["timelineOf"];
 }
 
 /** Infers and prices a model. Throws InputError where shapes or symbols given by the user do not fit it, or leave nothing to compute. */
@@ -66,7 +68,7 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
   const target = asBroughtToHalf(asked, found, timeOf);
   const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const timeline = buildTimeline({ facts, products, bindings, target, cost });
-  const workload = { model, facts, target, bindings, products, unresolved, timeline };
+  const workload = { model, facts, target, bindings, products, unresolved, timeline, timelineOf };
   const own = timelineOf?.(workload);
   return own === undefined ? workload : { ...workload, ...timedBy(own, products) };
 }

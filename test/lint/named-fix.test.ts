@@ -18,8 +18,8 @@ const stacks: readonly StackId[] = ["ort-cuda", "tensorrt", "cudnn"];
 const names = ["mnasnet", "vit_tiny", "crnn"];
 
 /** As the command line understands what a report names. */
-function choiceOf(group: FindingGroup, { target }: ModelReport) {
-  const flags = groupFlags(group, target);
+function choiceOf(group: FindingGroup, report: ModelReport) {
+  const flags = groupFlags(group, report);
   const precision = flags.includes("--precision") ? flags[flags.indexOf("--precision") + 1] : undefined;
   const read = readFixFlags({ fix: true, "unsafe-fixes": flags.includes("--unsafe-fixes") }, precision);
   return read === undefined ? safeFix : { ...safeFix, ...read };

@@ -16,3 +16,20 @@ test.each([
   expect(called).toBe(name);
   expect(way).toMatch(how);
 });
+
+const times = { microseconds: 10, low: 9, high: 11 };
+
+test.each([
+  ["fp16", 1, "--fix --precision fp16 --unsafe-fixes"],
+  ["tf32", 1, "--fix --unsafe-fixes"],
+  // What may cost is done where it is asked for.
+  ["fp16", -1, "--fix --layout nhwc"],
+] as const)(
+  "a layout step behind a step to %s that saves at least %i µs names what takes it",
+  (precision, low, flags) => {
+    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+    const first: AccountStep = { ...times, step: "precision", saves: times, precision };
+    const layout: AccountStep = { ...times, step: "layout", saves: { ...times, low }, precision };
+    expect(accountCells(layout, [exported, first, layout])[3]).toBe(flags);
+  },
+);

@@ -9,7 +9,7 @@ export function fixCommand(
 ): string {
   const { gpu, stack } = target;
   // Half precision is asked for by the precision itself.
-  const isHalf = fix === "unsafe" && changedBy(step) === "precision";
+  const isHalf = fix === "unsafe" && changedBy(step, []) === "precision";
   const flags = isHalf || fix === "safe" ? ["--fix"] : fixFlags(fix, "layout");
   const precision = isHalf ? halfOf(target.precision) : target.precision;
   const left = new Set(assumed);
