@@ -112,7 +112,8 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
   }
   const unsafe = argv["unsafe-fixes"] ?? false;
   const named = precision === "fp16" || precision === "bf16" ? precision : undefined;
-  const half = named ?? (unsafe ? "fp16" : undefined);
+  // Who asks for codes is not given halves instead.
+  const half = named ?? (unsafe && precision !== "int8" ? "fp16" : undefined);
   if (argv["nhwc-io"] === true && argv.layout !== "nhwc" && !unsafe) {
     throw new InputError("usage", "--nhwc-io: says nothing without --layout nhwc");
   }

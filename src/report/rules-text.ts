@@ -16,7 +16,7 @@ export function renderRuleList(docs: readonly RuleDoc[]): string {
     summary,
   ]);
   const lines = alignColumns(
-    [["code", "name", "severity", "fixed by", "flags"], ...rows],
+    [["code", "name", "severity", "fixed by", "what it does"], ...rows],
     ["left", "left", "left", "left", "left"],
   );
   return `${lines.join("\n")}\n\ntc-lint explain CODE says more.\n`;

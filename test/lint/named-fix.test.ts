@@ -1,5 +1,5 @@
 /** A finding that names a command is mended by it: half precision is stored where TC201 says so, also where `--unsafe-fixes` alone would leave FP32. */
-import { describe, expect } from "vitest";
+import { describe, expect, test } from "vitest";
 import { safeFix } from "../../src/api/fix-settings.ts";
 import { lint } from "../../src/api/lint.ts";
 import { planOf } from "../../src/api/options.ts";
@@ -24,6 +24,15 @@ function choiceOf(group: FindingGroup, report: ModelReport) {
   const read = readFixFlags({ fix: true, "unsafe-fixes": flags.includes("--unsafe-fixes") }, precision);
   return read === undefined ? safeFix : { ...safeFix, ...read };
 }
+
+test.each([
+  [undefined, "fp16"],
+  ["tf32", "fp16"],
+  ["bf16", "bf16"],
+  ["int8", undefined],
+] as const)("--unsafe-fixes with --precision %s stores %s", (precision, half) => {
+  expect(readFixFlags({ fix: true, "unsafe-fixes": true }, precision)?.half).toBe(half);
+});
 
 describe.each(stacks)("on %s", (stack) => {
   eachModel(names)("%s: TC201's command stores half", async (name) => {
