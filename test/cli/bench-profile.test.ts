@@ -1,5 +1,5 @@
 /** What a GPU (the fake driver's) measured, as a user takes it on: `bench -f json`, then `--profile`. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -72,19 +72,9 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
       expect(each).toContain(duration(total));
     expect(text.stdout).toMatch(/bound +measured +predicted +share/);
 
-    const other = await run([
-      "bench",
-      "--precision",
-      "fp16",
-      "--repeats",
-      "3",
-      "-f",
-      "json",
-      "-o",
-      at("bench.json"),
-      model,
-    ]);
-    expect(other.exitCode).toBe(0);
+    // A bench of the repaired model alone, as of one whose repair changes something.
+    const repaired = { ...bench, configurations: [{ ...asIs, name: "FP16 fixed", fixed: true }] };
+    writeFileSync(at("bench.json"), JSON.stringify(repaired));
     const refused = await run(lint);
     expect([refused.exitCode, refused.stdout + refused.stderr]).toEqual([
       2,
