@@ -1,6 +1,6 @@
 /** @file Programs over a driver without a GPU, whose kernels do nothing: what goes where, and what is given back. */
 import { rmSync } from "node:fs";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { DeviceContext } from "../../../cuda-runtime/driver/context.ts";
 import { Driver } from "../../../cuda-runtime/driver/driver.ts";
 import { programOf } from "../../../cuda-runtime/plan/build.ts";
@@ -31,7 +31,10 @@ describe.skipIf(fake === undefined)("A program's session", () => {
   const input = (...values: number[]) => new Map([["x", new Uint8Array(Float32Array.from(values).buffer)]]);
 
   it("runs, times and tells of the host, with outputs as large as data makes them", async () => {
-    process.env["FAKE_CUDA_ANY"] = "1";
+    vi.stubEnv("FAKE_CUDA_ANY", "1");
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
     using model = modelFromBytes(bytes);
     using context = new DeviceContext(await Driver.open([fake?.library ?? ""]), 0);
     using store = new KernelStore(context, { kernels: fake?.kernels ?? new URL("file:///"), cache: null });
