@@ -3,8 +3,8 @@ import type { CostModel } from "../cost/model.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import { regressionOf } from "../lint/budgets.ts";
-import { pricedAt } from "../workload/account.ts";
 import { differenceBetween, type NewNames, negated, type StepChange } from "../workload/change.ts";
+import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { ChangeVerdict, Difference, KernelChange, StoredChange, TimeChange } from "./result.ts";
 

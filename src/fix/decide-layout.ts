@@ -9,9 +9,10 @@ import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-la
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import { turnedWorkload } from "../passes/channels-last/turned.ts";
-import { isHalf, pricedAt } from "../workload/account.ts";
+import { isHalf } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
+import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
 

@@ -5,8 +5,9 @@
 
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { isHalf, pricedAt } from "../workload/account.ts";
+import { isHalf } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import {

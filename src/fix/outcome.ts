@@ -2,7 +2,8 @@
 import { openSymbols } from "../ir/assumed.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { type AccountStep, accountOf, pricedAt } from "../workload/account.ts";
+import { type AccountStep, accountOf } from "../workload/account.ts";
+import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";

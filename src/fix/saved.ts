@@ -3,7 +3,7 @@
  * the repair saves. What a pass foresees of its changes, each by itself, only shares that out among them.
  */
 import type { OpenModel } from "../onnx/open.ts";
-import { pricedAt } from "../workload/account.ts";
+import { pricedAt } from "../workload/priced-at.ts";
 import type { Fix } from "./outcome.ts";
 import { type Applied, changesTypes, type FixNote, type FixSettings, priced } from "./pipeline.ts";
 

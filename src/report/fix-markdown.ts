@@ -2,7 +2,7 @@
 import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent } from "../ir/format.ts";
 import { accountCells } from "./account-text.ts";
-import type { FixReportView, FixView } from "./fix-view.ts";
+import { type FixReportView, type FixView, storedTimes } from "./fix-view.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
 
 /** Nodes and tensors beyond this would push other models out of the summary. */
@@ -37,12 +37,14 @@ function sectionOf(fix: FixView): string[] {
   ];
 }
 
-function timeLines({ microseconds }: FixView): string[] {
+function timeLines(fix: FixView): string[] {
+  const { microseconds } = fix;
   if (microseconds === null) return [];
   const { before, after } = microseconds;
   const share =
     before > 0 ? `, ${percent(Math.abs(before - after) / before)} ${after < before ? "less" : "more"}` : "";
-  return [`Predicted **${duration(before)} → ${duration(after)}**${share}.`, ""];
+  const parts = [`Predicted **${duration(before)} → ${duration(after)}**${share}`, storedTimes(fix) ?? ""];
+  return [`${parts.filter((part) => part !== "").join("; ")}.`, ""];
 }
 
 function accountLines({ account }: FixView): string[] {

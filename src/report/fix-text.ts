@@ -8,6 +8,7 @@ import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
 import { accountLines } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
+import { storedTimes } from "./fix-view.ts";
 import { measuredLines } from "./measured-text.ts";
 import type { ColorLevel } from "./render.ts";
 
@@ -63,12 +64,11 @@ function timeText(outcome: FixOutcome, palette: Palette): string {
   const { before, after } = outcome.microseconds;
   const share = before > 0 ? Math.abs(before - after) / before : 0;
   const change = share > 0 ? ` (${percent(share)} ${after < before ? "less" : "more"})` : "";
-  const { stored } = outcome;
-  const asStored =
-    stored === null
-      ? ""
-      : `; in the types that it stores ${duration(stored.before)} → ${duration(stored.after)}`;
-  return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}${precisionText(outcome)}${asStored}`;
+  const parts = [
+    `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}${precisionText(outcome)}`,
+    storedTimes(outcome) ?? "",
+  ];
+  return parts.filter((part) => part !== "").join("; ");
 }
 
 function fileSize(bytes: number): string {

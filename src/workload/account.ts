@@ -5,9 +5,8 @@
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { changeBetween } from "./change.ts";
-import { asMeasured, isMeasured } from "./measured.ts";
-import { summarize } from "./timeline.ts";
-import { priceFacts, type Workload } from "./workload.ts";
+import { isMeasured } from "./measured.ts";
+import type { Workload } from "./workload.ts";
 
 /**
  * `exported`: the file in the types that it stores. `precision`: the same computed in the target's. `safe`: after `--fix`. `half`:
@@ -75,20 +74,4 @@ function subtracted(
     low: Math.min(microseconds, Math.max(low, least)),
     high: Math.max(microseconds, Math.min(high, most)),
   };
-}
-
-/**
- * The same at another precision: for the cost model the same kernels, for which nodes run as one does not depend on it; an account of the
- * stack's own chooses anew.
- */
-export function pricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
-  if (workload.target.precision === precision) return workload;
-  const { facts, timelineOf } = workload;
-  const target = { ...workload.target, precision };
-  if (timelineOf !== undefined) return priceFacts(facts, { target, cost, timelineOf });
-  const steps = workload.timeline.steps.map((step) => {
-    const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
-    return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
-  });
-  return { ...workload, target, timeline: summarize(steps, workload.timeline.kernels) };
 }

@@ -1,7 +1,7 @@
 /** @file Repairs, done or not: where a model stood before and after, what was measured, and what changed in its graph. */
 import { assumedText } from "../../ir/assumed.ts";
 import { counted, duration, significant } from "../../ir/format.ts";
-import type { FixView } from "../fix-view.ts";
+import { type FixView, storedTimes } from "../fix-view.ts";
 import { measuredLines } from "../measured-text.ts";
 import { accountMarkup } from "./account.ts";
 import { html, type Markup } from "./markup.ts";
@@ -21,10 +21,12 @@ function fixMarkup(fix: FixView): Markup {
     microseconds === null
       ? ""
       : html`<p class="figure"><strong>${duration(microseconds.before)}</strong> → <strong>${duration(microseconds.after)}</strong> predicted, one run</p>`;
+  const stored = storedTimes(fix);
+  const asStored = stored === undefined ? "" : html`<p class="dim">${stored}</p>`;
   const sizes = assumedText(Object.keys(assumed), assumed).map((text) => html`<p class="dim">${text}</p>`);
   return html`<article class="fix"><h3><span class="name">${path}</span>${where}</h3><p class="dim">${stateOf(fix)}</p>${
     error === null ? "" : html`<p class="failure"><strong>${error.code}</strong> ${error.message}</p>`
-  }${times}${sizes}${account === null ? "" : accountMarkup(account)}${
+  }${times}${asStored}${sizes}${account === null ? "" : accountMarkup(account)}${
     measurement == null
       ? ""
       : html`<h4>Measured</h4><pre tabindex="0">${measuredLines(measurement).map((line) => [line, html`\n`])}</pre>`

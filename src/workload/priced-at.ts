@@ -1,0 +1,22 @@
+/** @file A workload in another precision than that of its target. */
+import type { CostModel } from "../cost/model.ts";
+import type { Precision } from "../hardware/target.ts";
+import { asMeasured } from "./measured.ts";
+import { summarize } from "./timeline.ts";
+import { priceFacts, type Workload } from "./workload.ts";
+
+/**
+ * The same at another precision: for the cost model the same kernels, for which nodes run as one does not depend on it; an account of the
+ * stack's own chooses anew.
+ */
+export function pricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
+  if (workload.target.precision === precision) return workload;
+  const { facts, timelineOf } = workload;
+  const target = { ...workload.target, precision };
+  if (timelineOf !== undefined) return priceFacts(facts, { target, cost, timelineOf });
+  const steps = workload.timeline.steps.map((step) => {
+    const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
+    return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
+  });
+  return { ...workload, target, timeline: summarize(steps, workload.timeline.kernels) };
+}
