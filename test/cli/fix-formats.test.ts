@@ -5,6 +5,7 @@ import path from "node:path";
 import AjvDraft04 from "ajv-draft-04";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
+import { duration } from "../../src/ir/format.ts";
 import type { LintReport } from "../../src/lint/result.ts";
 import { contentsOf, writeExternal, writeInline } from "../fix/models.ts";
 import { fixJson, plain } from "./fixing.ts";
@@ -44,6 +45,18 @@ describe("--diff", () => {
     expect(read("markdown")).toContain("| removed | `norm` | BatchNormalization |  |");
     expect(read("markdown")).toMatch(/\| `w2` \| float32\\\[32,67,3,3\\\] \| float32\\\[32,72,3,3\\\] \|/);
     expect(JSON.parse(read("json")).fixes[0].diff.nodes.length).toBeGreaterThan(0);
+  });
+
+  test("says for people in every format what is saved in the types that the file stores", async () => {
+    writeInline(bench.folder.path);
+    const files = ["markdown", "html", "json"].flatMap((format) => ["-f", `${format}=out.${format}`]);
+    // Decided for FP16, unless it is said: the file is FP32.
+    await bench.tcLint(["--diff", "model.onnx", "--min-saving", "0", ...files]);
+    const read = (format: string) => readFileSync(at(`out.${format}`), "utf8");
+    const { before, after } = JSON.parse(read("json")).fixes[0].stored;
+    const said = `in the types that it stores ${duration(before)} → ${duration(after)}`;
+    const text = await bench.tcLint(["--diff", "model.onnx", "--min-saving", "0"]);
+    for (const each of [read("markdown"), read("html"), text.stdout]) expect(each).toContain(said);
   });
 
   test.each(["sarif", "csv", "markdown"])("-f %s alone is on stdout, the text on stderr", async (format) => {
