@@ -3,6 +3,8 @@ import { expect } from "vitest";
 import type { ModelReport } from "../../src/lint/result.ts";
 import { expectParts, expectSteps } from "../lint/sums.ts";
 
+const halfRule = "TC201";
+
 /** All steps and findings of a prediction, so many times as long, and all sums right. */
 export function expectMeasured(measured: ModelReport, predicted: ModelReport, times: number): void {
   expect(measured.error).toBeNull();
@@ -11,18 +13,25 @@ export function expectMeasured(measured: ModelReport, predicted: ModelReport, ti
   // A step whose saving is too unsure to be one where kernels are predicted may be sure where they were measured, and so may a finding.
   const measuredSteps = new Map(measured.account.map((each) => [each.step, each]));
   for (const before of predicted.account) {
-    const { microseconds, saves } = measuredSteps.get(before.step) ?? { microseconds: Number.NaN };
+    const found = measuredSteps.get(before.step);
+    // Half stays a prediction beside what was measured, and may be too unsure to be a step there: what follows is of another state.
+    if (found === undefined && before.step === "half") return;
+    const { microseconds, saves } = found ?? { microseconds: Number.NaN };
     expect(microseconds / times).toBeCloseTo(before.microseconds, 6);
     expect((saves?.microseconds ?? 0) / times).toBeCloseTo(before.saves?.microseconds ?? 0, 6);
   }
+  // So may what half saves of a file that was measured in half.
+  const isUnsure = measured.groups.every(({ code }) => code !== halfRule);
+  const isHere = ({ code }: { readonly code: string }) => !isUnsure || code !== halfRule;
   // What twice the batch takes is asked of predictions alone.
   const claims = ({ groups }: ModelReport) =>
     groups.map(({ code, findings }) => (code === "TC405" ? code : `${code} ${findings.join(" ")}`)).sort();
-  expect(claims(measured)).toEqual(expect.arrayContaining(claims(predicted)));
+  const groups = predicted.groups.filter(isHere);
+  expect(claims(measured)).toEqual(expect.arrayContaining(claims({ ...predicted, groups })));
   const saved = ({ findings }: ModelReport) =>
     new Map(
       findings
-        .filter(({ saves }) => saves !== null)
+        .filter((finding) => finding.saves !== null && isHere(finding))
         .map(({ fingerprint, saves }) => [fingerprint, saves?.microseconds ?? 0]),
     );
   const before = saved(predicted);
