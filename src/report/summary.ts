@@ -36,7 +36,9 @@ export function errorsOnly(report: LintReport): LintReport {
  */
 export function unnamedSaving({ models, summary }: Pick<LintReport, "models" | "summary">): number {
   if (summary.fixable > 0) return 0;
-  const saved = models.flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
+  const saved = models
+    .filter(({ suppressed }) => suppressed === 0)
+    .flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
   return saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { verdictOf } from "../../src/cli/exit.ts";
 import { colorLevel } from "../../src/cli/terminal.ts";
+import type { ModelReport } from "../../src/lint/result.ts";
 
 const none = { errors: 0, warnings: 0, infos: 0, fixable: 0, failedModels: 0, budgetsExceeded: 0 };
 
@@ -23,6 +24,23 @@ test.each(rows)("%s", (_, counts, policy, expected) => {
   const report = { summary: { ...none, ...counts }, models: [] };
   expect(verdictOf(report, { exitZero: false, ...policy }).exitCode).toBe(expected);
 });
+
+test.each([
+  [5, 0, 1],
+  [-1, 0, 0],
+  // What somebody switched off is let through.
+  [5, 1, 0],
+] as const)(
+  "a fix that no finding names, saving %i µs at least, %i suppressed, ends what fails on fixable with %i",
+  (low, suppressed, expected) => {
+    const saves = { microseconds: 10, low, high: 20 };
+    const step = { ...saves, step: "safe", saves, precision: "fp16" } as const;
+    const model = { path: "m.onnx", groups: [], suppressed, account: [step] };
+    const report = { summary: none, models: [model as unknown as ModelReport] };
+    expect(verdictOf(report, { exitZero: false, failOn: "fixable" }).exitCode).toBe(expected);
+    expect(verdictOf(report, { exitZero: false }).exitCode).toBe(0);
+  },
+);
 
 const colors = [
   [undefined, {}, true, 1],
