@@ -8,6 +8,8 @@ import { lint } from "../../src/api/lint.ts";
 import { planOf } from "../../src/api/options.ts";
 import { settingsOf, TimelineMissing, withTimelines } from "../../src/api/timelines.ts";
 import { readSettings } from "../../src/cli/options.ts";
+import { h200Calibration } from "../../src/cost/coefficients/h200-cudnn.ts";
+import { createCostModel } from "../../src/cost/model.ts";
 import { decideSafe } from "../../src/fix/decide.ts";
 import { runFix } from "../../src/fix/make.ts";
 import { comparedStacks, type Stack, stacks } from "../../src/hardware/stacks.ts";
@@ -31,7 +33,9 @@ const slow: Stack = { ...stacks.tensorrt, betweenKernels: 50 };
 function settingsFor(others: readonly OtherStack[]): LintSettings {
   using opened = modelFromBytes(bytes);
   const request = { ...planOf("head.onnx", {}), rules, calibration: undefined, notices: [] };
-  return { ...settingsOf(opened, request), others };
+  // Of its own: one cost model serves a process, and remembers TensorRT's kernels as they are.
+  const cost = createCostModel({ calibration: h200Calibration, inModels: true });
+  return { ...settingsOf(opened, request), others, cost };
 }
 
 describe("a fix that another stack loses by", () => {
