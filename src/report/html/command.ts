@@ -1,17 +1,12 @@
 /** @file The command that mends a model, as a shell takes it. */
 import type { FindingGroup, ModelReport } from "../../lint/result.ts";
-import { changedBy, fixFlags, halfOf } from "../fix-flags.ts";
+import { groupFlags } from "../fix-flags.ts";
 
 /** For the target and sizes that it was priced at: another target is mended otherwise. */
-export function fixCommand(
-  { path, target, symbols, assumed }: ModelReport,
-  { fix, step }: Pick<FindingGroup, "fix" | "step">,
-): string {
-  const { gpu, stack } = target;
-  // Half precision is asked for by the precision itself.
-  const isHalf = fix === "unsafe" && changedBy(step, []) === "precision";
-  const flags = isHalf || fix === "safe" ? ["--fix"] : fixFlags(fix, "layout");
-  const precision = isHalf ? halfOf(target.precision) : target.precision;
+export function fixCommand(model: ModelReport, group: Pick<FindingGroup, "fix" | "step">): string {
+  const { path, target, symbols, assumed } = model;
+  const { gpu, stack, precision } = target;
+  const flags = groupFlags(group, model);
   const left = new Set(assumed);
   const sizes = Object.entries(symbols).filter(([name]) => !left.has(name));
   const words = [
@@ -21,8 +16,8 @@ export function fixCommand(
     gpu,
     "--stack",
     stack,
-    "--precision",
-    precision,
+    // Half precision is asked for by the precision itself.
+    ...(flags.includes("--precision") ? [] : ["--precision", precision]),
     ...sizes.flatMap(([name, size]) => ["--dim", `${name}=${size}`]),
     // A path that looks like an option is none behind these.
     ...(path.startsWith("-") ? ["--"] : []),
