@@ -10,8 +10,8 @@ import { defineRule } from "../src/lint/rule.ts";
  * ## What it does
  * Finds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a stack that runs
  * the layout of the file: cuDNN called directly, as eager PyTorch does, and ONNX Runtime without its setting `prefer_nhwc`, which does as
- * well as a rewritten file. Stacks that choose layouts themselves (TensorRT, `--stack ort-cuda-nhwc`, the bundled runtime) are left alone. Once per connected region of convolutions; the layout conversions
- * at its boundary are counted against the gain.
+ * well as a rewritten file. Stacks that choose layouts themselves (TensorRT, `--stack ort-cuda-nhwc`, the bundled runtime) are left
+ * alone. Once per connected region of convolutions; the layout conversions at its boundary are counted against the gain.
  *
  * The saving is the region's part of the account's layout step: what `--fix --layout nhwc` saves behind the safe fixes, by the rewrite
  * itself. Where that leaves a region (in a subgraph, of three spatial axes), the finding says so and is its author's.

@@ -30,13 +30,18 @@ const standIns: Readonly<Record<ComputeType, readonly (keyof Target["gpu"]["tens
 };
 
 /** The format that a GPU's Tensor Cores multiply `type` in; undefined where CUDA cores do. */
-export function multipliedIn({ gpu }: Target, type: ComputeType): ComputeType | undefined {
+export function multipliedIn(
+  { gpu }: Target,
+  type: ComputeType,
+): keyof Target["gpu"]["tensorTflops"] | undefined {
   return standIns[type].find((format) => gpu.tensorTflops[format] !== undefined);
 }
 
-export function ratesOf({ gpu }: Target, type: ComputeType): Rates {
+export function ratesOf(target: Target, type: ComputeType): Rates {
+  const { gpu } = target;
   const promised = promisedBy(gpu);
-  const rate = standIns[type].map(promised.tensor).find((flops) => flops !== undefined);
+  const format = multipliedIn(target, type);
+  const rate = format === undefined ? undefined : promised.tensor(format);
   const flops = rate ?? promised.cuda;
   return {
     sms: gpu.sms,

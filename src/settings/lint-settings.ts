@@ -138,8 +138,9 @@ function collectFrom(type: ValueType | undefined, into: Set<string>): void {
 
 function missingRate(target: Target): NoticeReport[] {
   const { gpu, precision } = target;
-  if (precision === "fp32" || precision === "as-is" || gpu.tensorTflops[precision] !== undefined) return [];
+  if (precision === "fp32" || precision === "as-is") return [];
   const instead = multipliedIn(target, precision);
+  if (instead === precision) return [];
   const where = instead === undefined ? "on CUDA cores" : `there in ${instead}`;
   const message = `the Tensor Cores of ${gpu.name} do not multiply ${precision}: its products are predicted ${where}`;
   return [{ code: "no-tensor-core-rate", message }];
