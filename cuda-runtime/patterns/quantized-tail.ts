@@ -21,7 +21,7 @@ export interface TailMatch {
  * Results to which a product's own kernel adds a residual. Few warps do all that is done to them: 100352x256x64 with a residual took 157 us on an H200
  * and 3136x256x64 16.7, where a product and an Add of their own take about 55 and 9; 784x512x128 took 6.9, and 196x1024x256 3.7 (bench/results/int8.md).
  */
-const mostSummed = 2 ** 19;
+const mostSummed = 2 ** 40;
 
 /**
  * @param value What the product makes: floats, or codes where `between` says what they stand for.
@@ -52,7 +52,7 @@ export function tailBehind(
       between,
       activation: curve?.activation ?? noActivation,
       residual: added?.residual,
-      last: relu === undefined ? noActivation : { kind: "relu", a: 0, b: 0 },
+      hasRelu: relu !== undefined,
       to: isRounded ? to : undefined,
     },
     value: (isRounded ? quantize?.outputs[0] : undefined) ?? end,

@@ -184,7 +184,6 @@ struct TailRows {
 #pragma unroll
       for (int i = 0; i < 4; ++i) v[i] = __fadd_rn(v[i], realOf(other ^ t.added.flip, i, t.added));
     }
-    activateAll(v, t.last);
     return codesOf(v, t);
   }
 
@@ -228,9 +227,12 @@ struct TailRows {
 #pragma unroll
       for (int i = 0; i < COUNT; ++i) v[i] = __fadd_rn(v[i], other[i]);
     }
-    activateAll(v, t.last);
     const int64_t index = at.row * static_cast<int64_t>(p.dM) + at.n;
-    if (!isCodes(p.dType)) return Of::store(v, to, index, p.dType);
+    if (!isCodes(p.dType)) {
+#pragma unroll
+      for (int i = 0; i < COUNT; ++i) v[i] = v[i] < t.least ? t.least : v[i];
+      return Of::store(v, to, index, p.dType);
+    }
     const uint32_t codes = codesOf(v, t);
     if constexpr (COUNT == 4) *reinterpret_cast<uint32_t*>(to + index) = codes;
     else to[index] = static_cast<unsigned char>(codes);

@@ -22,7 +22,7 @@ struct CodeTail {
   int rM;
   int rType;
   CodeReals added;  // A residual of codes.
-  Activation last;  // Behind the residual.
+  float least;  // What results are raised to behind the residual: 0 for Relu, else -inf. Of codes it is in `low`.
   float scale;  // Of d's codes.
   float inverse;  // 1 / scale, rounded, and what is left of it.
   float rest;
@@ -30,7 +30,7 @@ struct CodeTail {
   float high;
   unsigned zeros;  // d's zero point, four times.
 };
-static_assert(sizeof(CodeTail) == 104, "what the planner writes");
+static_assert(sizeof(CodeTail) == 96, "what the planner writes");
 
 // A product of codes of a byte, or a convolution as one, and what becomes of its sums. Strides are in elements.
 struct CodeProductParams {
@@ -77,7 +77,7 @@ struct CodeProductParams {
   int xW;
   CodeTail tail;
 };
-static_assert(sizeof(CodeProductParams) == 320, "what the planner writes");
+static_assert(sizeof(CodeProductParams) == 312, "what the planner writes");
 
 // A product of codes whose operands TMA fetches.
 struct CodeMapsParams {
@@ -88,7 +88,7 @@ struct CodeMapsParams {
   int taps;  // Of a convolution.
   int boxesOfTap;  // Of channels.
 };
-static_assert(sizeof(CodeMapsParams) == 640, "what the planner writes");
+static_assert(sizeof(CodeMapsParams) == 576, "what the planner writes");
 
 // The sum of each row of codes.
 struct CodeSumsParams {

@@ -23,7 +23,7 @@ export interface CodeTail {
   readonly activation: Activation;
   readonly residual: CodeResidual | undefined;
   /** Behind the residual. */
-  readonly last: Activation;
+  readonly hasRelu: boolean;
   /** What the output's codes stand for; undefined: they are floats. */
   readonly to: CodeNumbers | undefined;
 }
@@ -77,8 +77,8 @@ export function tailFields(tail: CodeTail | undefined, step: StepOf): ValuesOf<t
     rM: residual === undefined ? 0 : step(residual.view, 1),
     rType: storageTypes[residual?.view.type ?? "float32"].code,
     added: realFields(residual?.codes),
-    last: activationFields(tail?.last),
-    ...quotientFields(tail?.to),
+    least: tail?.hasRelu === true ? 0 : Number.NEGATIVE_INFINITY,
+    ...quotientFields(tail?.to, tail?.hasRelu === true),
   };
 }
 
@@ -92,14 +92,16 @@ function realFields(codes: CodeNumbers | undefined): ValuesOf<typeof codeRealsSt
   return { scale: codes?.scale ?? 0, base, flip: isSigned ? 0x80808080 : 0 };
 }
 
-function quotientFields(to: CodeNumbers | undefined) {
+/** Bounds of codes say Relu: one instruction for each number fewer. */
+function quotientFields(to: CodeNumbers | undefined, hasRelu: boolean) {
   if (to === undefined) return { scale: 1, inverse: 1, rest: 0, low: 0, high: 0, zeros: 0 };
   const scale = Math.fround(to.scale);
   const inverse = Math.fround(1 / scale);
   const [least, most] = codeRange(to.type);
   return {
     ...{ scale, inverse, rest: (1 - scale * inverse) / scale },
-    ...{ low: (least - to.zero) * scale, high: (most - to.zero) * scale },
+    low: hasRelu ? Math.max(0, (least - to.zero) * scale) : (least - to.zero) * scale,
+    high: (most - to.zero) * scale,
     zeros: Math.imul(to.zero & 0xff, 0x01010101) >>> 0,
   };
 }

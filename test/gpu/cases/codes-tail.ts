@@ -1,5 +1,5 @@
 /** @file What kernels of codes do behind their sums on the GPU, and convolutions that TMA walks through, to the bit against loops. */
-import { type Activation, noActivation } from "../../../cuda-runtime/ir/epilogue.ts";
+import { noActivation } from "../../../cuda-runtime/ir/epilogue.ts";
 import { channelsLastOrder, type View } from "../../../cuda-runtime/ir/view.ts";
 import { windowOfRows } from "../../../cuda-runtime/kernels/code-rows/code-rows.ts";
 import {
@@ -14,7 +14,6 @@ type Code = "int8" | "uint8";
 type Real = "float16" | "bfloat16" | "float32";
 
 const { fround } = Math;
-const relu: Activation = { kind: "relu", a: 0, b: 0 };
 const most = { int8: 127, uint8: 255 } as const;
 const exact = { relative: 0, absolute: 0 };
 const allowed = {
@@ -72,7 +71,7 @@ function tailOf(
     between: ofBetween,
     activation: noActivation,
     residual: view && { view, codes: ofResidual },
-    last: hasRelu ? relu : noActivation,
+    hasRelu,
     to: ofTo,
   };
   const added = view && harness.values(view);
