@@ -20,7 +20,7 @@ import {
   multipliesCodes,
   withResidual,
 } from "../kernels/gemm-int8/code-product.ts";
-import { type CodeNumbers, isCodeType } from "../kernels/gemm-int8/tail.ts";
+import { type CodeNumbers, isCodeType } from "../kernels/gemm-int8/codes.ts";
 
 interface CodeOperands {
   /** One element; undefined: 0. */

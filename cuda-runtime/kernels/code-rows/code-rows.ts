@@ -8,7 +8,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, permuted, sliced, type View } from "../../ir/view.ts";
 import type { CodeWindow } from "../gemm-int8/code-product.ts";
-import type { CodeNumbers } from "../gemm-int8/tail.ts";
+import type { CodeNumbers } from "../gemm-int8/codes.ts";
 import { codeRowsStruct } from "./params.table.ts";
 
 /** Channels that kernels of convolutions copy at once. */

@@ -2,7 +2,7 @@
 // the image for the rows of a tile (its im2col mode), and puts zeros where the window hangs over: the zero point is 0.
 // only: 90a
 // hot: codes_*
-#include "../gemm-int8-hopper/hopper-codes.cuh"
+#include "../gemm-int8-hopper/hopper-codes-sum.cuh"
 
 // Along k: taps, and in each of them boxes of channels, PARTS of them a stage; those that are not there are zero in both operands.
 template <int PARTS, int BM, int BN>
@@ -24,6 +24,15 @@ struct Image {
     const int position = m - image * p.outPositions;
     y = position / p.outWidth * p.strideY - p.padY;
     x = position % p.outWidth * p.strideX - p.padX;
+  }
+
+  // To a step along k.
+  __device__ __forceinline__ void skip(int steps) {
+    const int boxes = steps * PARTS;
+    tap = boxes / maps.boxesOfTap;
+    box = boxes - tap * maps.boxesOfTap;
+    tapY = tap / p.tapsX;
+    tapX = tap - tapY * p.tapsX;
   }
 
   __device__ __forceinline__ void copy(uint32_t toA, uint32_t toB, uint32_t barrier) {
@@ -73,3 +82,8 @@ template <int BM, int BN> using Quarters = Image<4, BM, BN>;
 
 CONV_OF(s8s8, S8, S8)
 CONV_OF(u8s8, U8, S8)
+
+CODES_SUM(codes_conv_s8s8_s64x64_1, Whole, S8, S8, 64, 6)
+CODES_SUM(codes_conv_u8s8_s64x64_1, Whole, U8, S8, 64, 6)
+CODES_SUM(codes_conv_s8s8_s64x64_2, Halves, S8, S8, 64, 6)
+CODES_SUM(codes_conv_u8s8_s64x64_2, Halves, U8, S8, 64, 6)

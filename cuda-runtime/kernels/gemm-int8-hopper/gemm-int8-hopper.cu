@@ -1,7 +1,7 @@
 // Products of codes of a byte on Hopper's Tensor Cores, rows at multiples of 16 bytes.
 // only: 90a
 // hot: codes_*
-#include "hopper-codes.cuh"
+#include "hopper-codes-sum.cuh"
 
 // Boxes of 128 bytes along k.
 template <int BM, int BN>
@@ -16,6 +16,9 @@ struct Matrices {
 
   __device__ __forceinline__ Matrices(const CodeMapsParams& maps, int m, int n, int batch)
       : maps(maps), m(m), n(n), batchA(maps.p.aBatch == 0 ? 0 : batch), batchB(maps.p.bBatch == 0 ? 0 : batch) {}
+
+  // To a step along k.
+  __device__ __forceinline__ void skip(int steps) { k += steps * kRowBytes; }
 
   __device__ __forceinline__ void copy(uint32_t toA, uint32_t toB, uint32_t barrier) {
     copyBox3(toA, maps.a, barrier, k, m, batchA);
@@ -46,3 +49,6 @@ HOPPER_OF(e4m3e4m3, E4M3, E4M3)
 HOPPER_OF(e5m2e4m3, E5M2, E4M3)
 HOPPER_OF(e4m3e5m2, E4M3, E5M2)
 HOPPER_OF(e5m2e5m2, E5M2, E5M2)
+
+CODES_SUM(codes_s8s8_s64x64, Matrices, S8, S8, 64, 6)
+CODES_SUM(codes_u8s8_s64x64, Matrices, U8, S8, 64, 6)

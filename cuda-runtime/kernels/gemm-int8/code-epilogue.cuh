@@ -36,6 +36,11 @@ struct CodeColumns {
   __device__ __forceinline__ float real(int i, int sum, int rowSum) const {
     return __fadd_rn(__fmul_rn(static_cast<float>(whole(i, sum, rowSum)), scale[i]), bias[i]);
   }
+  // Where nothing is added behind the scale.
+  __device__ __forceinline__ float scaled(int i, int sum, int rowSum) const {
+    return __fmul_rn(static_cast<float>(whole(i, sum, rowSum)), scale[i]);
+  }
+  __device__ __forceinline__ float scaled(int i, float sum, int) const { return __fmul_rn(sum, scale[i]); }
   __device__ __forceinline__ float real(int i, float sum, int) const { return __fadd_rn(__fmul_rn(sum, scale[i]), bias[i]); }
 };
 
@@ -93,6 +98,21 @@ struct AsCodes {
   __device__ __forceinline__ uint16_t pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
     const int codes[2] = {codeOf(of.real(i, first, rowSum)), codeOf(of.real(i + 1, second, rowSum))};
     return static_cast<uint16_t>(__byte_perm(codes[0], codes[1], 0x40));
+  }
+
+  // The same with two codes added, flipped; `sum` has been tried with every pair of codes.
+  template <typename Sum>
+  __device__ __forceinline__ uint16_t pairWith(const CodeColumns& of, int i, Sum first, Sum second, int rowSum, uint16_t added,
+                                               const CodeTail& t) const {
+    const int codes[2] = {sumOf(of.scaled(i, first, rowSum), added, 0, t), sumOf(of.scaled(i + 1, second, rowSum), added, 1, t)};
+    return static_cast<uint16_t>(__byte_perm(codes[0], codes[1], 0x40));
+  }
+
+ private:
+  __device__ __forceinline__ int sumOf(float real, uint32_t added, int byte, const CodeTail& t) const {
+    const float own = __fadd_rn(__fadd_rn(fminf(fmaxf(real, low), high), 12582912.0f), -12582912.0f);
+    const float other = __fmul_rn(differenceOf(added, byte, t.added.base), t.sum.other);
+    return __float_as_int(__fadd_rn(fminf(fmaxf(__fmaf_rn(own, t.sum.own, other), t.sum.low), t.sum.high), t.sum.whole));
   }
 };
 
@@ -179,6 +199,36 @@ struct AddedAhead<Output, BLOCKS, true> {
   }
 };
 
+// As storeSums, of codes to which codes are added: they are staged first, and each lane's sums take their places.
+template <typename Output, typename Columns, typename Sum, int BLOCKS>
+__device__ __forceinline__ void storeWithAdded(const Output& output, const Columns& columns, const TailRows<uint8_t>& rows, int row,
+                                               int n, const Sum (&sums)[BLOCKS][4], const int (&rowSums)[2], unsigned char* own,
+                                               const AddedAhead<Output, BLOCKS>& ahead) {
+  constexpr int kColumns = kSlabColumns<Output, BLOCKS>, kPitch = kColumns + 16;
+  const int g = threadIdx.x / 4 & 7, t = threadIdx.x & 3;
+#pragma unroll
+  for (int first = 0; first < BLOCKS * 8; first += kColumns) {
+    rows.template stage<kColumns, kPitch>(own, ahead.of[first / kColumns]);
+    __syncwarp();
+#pragma unroll
+    for (int column = 0; column < kColumns; column += 32) {
+      const CodeColumns& of = columns.of32(first + column);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const Sum(&block)[4] = sums[(first + column) / 8 + j];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          uint16_t* to = reinterpret_cast<uint16_t*>(own + (g + 8 * half) * kPitch + column + 8 * j + 2 * t);
+          *to = output.pairWith(of, 2 * j, block[2 * half], block[2 * half + 1], rowSums[half], *to, rows.p.tail);
+        }
+      }
+    }
+    __syncwarp();
+    rows.template storeStaged<kColumns, kPitch>(own, row, n + first);
+    __syncwarp();
+  }
+}
+
 // 16 rows by 8 BLOCKS columns of one warp, from `row` and column n on. `columns.of32(c)`: those from n + c on. `own`: the
 // warp's slab.
 template <typename Output, typename Columns, typename Sum, int BLOCKS>
@@ -190,6 +240,10 @@ __device__ __forceinline__ void storeSums(const Output& output, const Columns& c
   constexpr int kPitch = kColumns * kBytes + (kBytes == 4 ? 32 : 16);
   static_assert(BLOCKS % 4 == 0 && 16 * kPitch <= kCodeSlabBytes, "a slab");
   const int g = threadIdx.x / 4 & 7, t = threadIdx.x & 3;
+  constexpr bool kHasSums = std::is_same_v<typename Output::Rows, TailRows<uint8_t>>;
+  if constexpr (kHasSums) {
+    if (rows.hasSums()) return storeWithAdded(output, columns, rows, row, n, sums, rowSums, own, ahead);
+  }
 #pragma unroll
   for (int first = 0; first < BLOCKS * 8; first += kColumns) {
 #pragma unroll
@@ -207,7 +261,7 @@ __device__ __forceinline__ void storeSums(const Output& output, const Columns& c
       }
     }
     __syncwarp();
-    if constexpr (std::is_same_v<typename Output::Rows, TailRows<uint8_t>>)
+    if constexpr (kHasSums)
       rows.template store<kColumns, kPitch>(own, row, n + first, ahead.of[first / kColumns]);
     else if constexpr (std::is_same_v<typename Output::Rows, TailRows<float>>)
       rows.template store<kColumns, kPitch>(own, row, n + first, AddedVectors<kColumns / 32>());

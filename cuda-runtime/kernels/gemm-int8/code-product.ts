@@ -7,9 +7,10 @@ import type { PlanTarget } from "../../ir/step.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, sliced, type View } from "../../ir/view.ts";
 import { canWalkCodes, walkMaps, walkSizeOf, windowFields } from "./code-walk.ts";
-import { cheapestTile, codeProductMicroseconds, type ProductSize } from "./cost.ts";
+import { codeRange, isCodeType } from "./codes.ts";
+import { cheapestTile, codeProductMicroseconds, nameOfTile, type ProductSize, stepsOfBlock } from "./cost.ts";
 import { codeMapsStruct, codeProductStruct, codeSumsStruct } from "./params.table.ts";
-import { type CodeTail, codeRange, hasTail, isCodeType, tailFields } from "./tail.ts";
+import { type CodeTail, hasTail, tailFields } from "./tail.ts";
 
 /** As entries name them. */
 const codeNames: Readonly<Partial<Record<StorageType, string>>> = {
@@ -174,7 +175,9 @@ function launchProduct(
     hasTail(a.type, b.type) &&
     (tail !== undefined || isCodeType(result.type));
   const walk = window && isWalked && canWalkCodes(window) ? walkSizeOf(window) : undefined;
-  const { tile, parts } = cheapestTile(size, result, { ...emitter.target, mayFetch, walk });
+  const maySum = hasTail(a.type, b.type);
+  const choice = cheapestTile(size, result, { ...emitter.target, mayFetch, maySum, walk });
+  const { tile, parts, splits } = choice;
   const [tilesM, tilesN] = [Math.ceil(size.m / tile.m), Math.ceil(size.n / tile.n)];
   const codeType = tail?.between?.type ?? request.to.type;
   const [least, most] = codeRange(codeType);
@@ -198,30 +201,32 @@ function launchProduct(
     low: Math.max(low ?? least, least),
     high: Math.min(high ?? most, most),
     ...windowFields(window),
-    tail: tailFields(tail, step),
+    tail: tailFields(tail, bias !== undefined, step),
   };
-  const isHopper = tile.kind === "hopper";
+  const isHopper = tile.kind !== "mma";
   const maps =
     window === undefined || !isHopper
       ? { a: mapOf(a, tile.m), b: mapOf(b, tile.n), taps: 0, boxesOfTap: 0 }
       : walkMaps(window, b, tile, parts);
-  const name = `${codeNames[a.type]}${codeNames[b.type]}_${isHopper ? "h" : ""}${tile.m}x${tile.n}`;
+  const name = `${codeNames[a.type]}${codeNames[b.type]}_${nameOfTile(tile)}`;
   const variant = window !== undefined && isHopper ? `_${parts}` : "";
   const family = `${variant === "" ? "gemm" : "conv"}-int8${isHopper ? "-hopper" : ""}`;
   const blocks = tilesM * tilesN * size.batch;
   emitter.launch({
     kernel: { kind: "built", family, entry: `codes_${window === undefined ? "" : "conv_"}${name}${variant}` },
-    grid: [isHopper ? Math.min(blocks, emitter.target.multiprocessors) : blocks, 1, 1],
+    // Blocks that stay: one to a multiprocessor, where there are tiles for all.
+    grid: [tile.kind === "hopper" ? Math.min(blocks, emitter.target.multiprocessors) : blocks * splits, 1, 1],
+    cluster: splits > 1 ? [splits, 1, 1] : undefined,
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params: isHopper
-      ? writeParams(codeMapsStruct, { ...maps, p: params })
+      ? writeParams(codeMapsStruct, { ...maps, p: params, stepsOfBlock: stepsOfBlock(size.k, choice) })
       : writeParams(codeProductStruct, params),
     reads,
     writes: [request.to],
     flops: 2 * size.m * size.n * size.k * size.batch,
-    predictedMicroseconds: codeProductMicroseconds(size, { tile, parts, walk }, result, emitter.target),
-    detail: `${size.m}x${size.n}x${size.k}`,
+    predictedMicroseconds: codeProductMicroseconds(size, choice, result, emitter.target),
+    detail: `${size.m}x${size.n}x${size.k}${splits > 1 ? `, ${splits} splits in a cluster` : ""}`,
   });
 }
 

@@ -9,11 +9,14 @@
 
 enum TailKind : int { kNoTail = 0, kTailOfCodes = 1, kTailOfFloats = 2 };
 
-// Codes of four bytes, flipped: one of them as a real number.
-__device__ __forceinline__ float realOf(uint32_t flipped, int byte, const CodeReals& of) {
+// Codes of four bytes, flipped: what one of them is above its zero point.
+__device__ __forceinline__ float differenceOf(uint32_t flipped, int byte, float base) {
   // 2^23 and a byte as its last digits.
-  const float code = __uint_as_float(__byte_perm(flipped, 0x4b000000u, 0x7540 + byte));
-  return __fmul_rn(__fadd_rn(code, -of.base), of.scale);
+  return __fadd_rn(__uint_as_float(__byte_perm(flipped, 0x4b000000u, 0x7540 + byte)), -base);
+}
+// As a real number.
+__device__ __forceinline__ float realOf(uint32_t flipped, int byte, const CodeReals& of) {
+  return __fmul_rn(differenceOf(flipped, byte, of.base), of.scale);
 }
 
 // The activations that the planner leaves to a tail. `kind` is the same for the whole launch.
@@ -133,7 +136,36 @@ struct TailRows {
 #pragma unroll
     for (int round = 0; round < COLUMNS / 32; ++round) {
       const Place at = placeOf<16, COLUMNS>(round, row, n);
+      ahead.words[round] = make_uint4(0, 0, 0, 0);
       if (isInside(at)) ahead.words[round] = Neighbours<4>::template vector<uint4>(added, at.row * static_cast<int64_t>(p.tail.rM) + at.n);
+    }
+  }
+
+  // Whether `ahead` holds all that is added, and sums of codes are known to come to two multiplications.
+  __device__ __forceinline__ bool hasSums() const { return kOfCodes && vector == 16 && p.tail.sum.isKnown; }
+
+  // What was fetched to where results of these rows are staged.
+  template <int COLUMNS, int PITCH>
+  __device__ __forceinline__ void stage(unsigned char* own, const AddedVectors<COLUMNS / 32>& ahead) const {
+    const uint32_t flip = p.tail.added.flip;
+#pragma unroll
+    for (int round = 0; round < COLUMNS / 32; ++round) {
+      const Place at = placeOf<16, COLUMNS>(round, 0, 0);
+      const uint4& words = ahead.words[round];
+      *reinterpret_cast<uint4*>(own + at.below * PITCH + at.beside) =
+          make_uint4(words.x ^ flip, words.y ^ flip, words.z ^ flip, words.w ^ flip);
+    }
+  }
+
+  // Staged codes as they are.
+  template <int COLUMNS, int PITCH>
+  __device__ __forceinline__ void storeStaged(const unsigned char* own, int row, int n) const {
+#pragma unroll
+    for (int round = 0; round < COLUMNS / 32; ++round) {
+      const Place at = placeOf<16, COLUMNS>(round, row, n);
+      if (!isInside(at)) continue;
+      *reinterpret_cast<uint4*>(to + at.row * static_cast<int64_t>(p.dM) + at.n) =
+          *reinterpret_cast<const uint4*>(own + at.below * PITCH + at.beside);
     }
   }
 

@@ -7,7 +7,14 @@
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type StorageType } from "../../ir/storage.ts";
 import { epilogueClocks } from "../gemm/cost.ts";
-import { dramShareOf, hopperRates, stayingClocks } from "../gemm/staying-cost.ts";
+import {
+  dramShareOf,
+  hopperRates,
+  matrixSumRates,
+  stayingClocks,
+  sumRates,
+  teamSumClocks,
+} from "../gemm/staying-cost.ts";
 import type { HopperRow } from "../gemm/table.ts";
 import { type WalkSize, walkDepth, walkSteps } from "./code-walk.ts";
 import type { CodeTail } from "./tail.ts";
@@ -28,7 +35,8 @@ interface MmaTile {
 }
 
 interface HopperTile {
-  readonly kind: "hopper";
+  /** Of "sum" a team's blocks have a part of k each. */
+  readonly kind: "hopper" | "sum";
   readonly m: number;
   readonly n: number;
   readonly threads: number;
@@ -63,6 +71,29 @@ function hopper(m: number, n: number, stages: number, how: "together" | "turns")
   return { kind: "hopper", m, n, threads: 384, sharedBytes, likeHalves };
 }
 
+/** Of 64 rows: warps of both groups leave sums for the team. */
+function sum(n: number, stages: number): Tile {
+  const ring = stages * (64 + n) * depth;
+  const parts = groups * 64 * n * 4;
+  const sharedBytes = ring + groups * 4 * slabBytes + parts + 8 * 2 * stages;
+  const likeHalves: HopperRow = {
+    ...{
+      kind: "hopper",
+      tile: `s64x${n}x${depth}`,
+      m: 64,
+      n,
+      k: depth / 2,
+      stages,
+      together: false,
+      team: "sum",
+    },
+  };
+  return { kind: "sum", m: 64, n, threads: 384, sharedBytes, likeHalves };
+}
+
+/** Blocks of a team. */
+const teams = [2, 4, 8] as const;
+
 export const codeTiles: readonly Tile[] = [
   mma(128, 128, 3, 256),
   mma(64, 64, 4, 128),
@@ -73,20 +104,30 @@ export const codeTiles: readonly Tile[] = [
   hopper(64, 128, 8, "turns"),
   hopper(64, 64, 12, "turns"),
   hopper(64, 32, 16, "turns"),
+  sum(64, 6),
 ];
 
 /** Of kernels that walk through an image: parts of a stage, each a box of channels of one tap. */
 export const walkParts: Readonly<Record<string, readonly number[]>> = {
-  "128x128": [1],
-  "128x64": [1, 2, 4],
-  "64x128": [1],
-  "64x64": [1, 2],
-  "64x32": [1, 2, 4],
+  h128x128: [1],
+  h128x64: [1, 2, 4],
+  h64x128: [1],
+  h64x64: [1, 2],
+  h64x32: [1, 2, 4],
+  s64x64: [1, 2],
 };
+
+/** As entries are called. */
+export function nameOfTile({ kind, m, n }: Tile): string {
+  const letters = { mma: "", hopper: "h", sum: "s" } as const;
+  return `${letters[kind]}${m}x${n}`;
+}
 
 export interface TileTarget extends PlanTarget {
   /** Whether TMA takes the operands, and the product is one that kernels of Hopper do. */
   readonly mayFetch: boolean;
+  /** Whether there are kernels that add up in a team for such operands. */
+  readonly maySum: boolean;
   /** A convolution that TMA may walk through. */
   readonly walk?: WalkSize | undefined;
 }
@@ -102,6 +143,14 @@ export interface TileChoice {
   /** Of a stage where TMA walks through an image, else 1. */
   readonly parts: number;
   readonly walk: WalkSize | undefined;
+  /** Of k, one for each block of a team. */
+  readonly splits: number;
+}
+
+/** Of one block, along k: each of 128 bytes. */
+export function stepsOfBlock(k: number, { parts, walk, splits }: Omit<TileChoice, "tile">): number {
+  const steps = walk === undefined ? Math.ceil(k / depth) : walkSteps(walk, parts);
+  return Math.ceil(steps / splits);
 }
 
 /** Of those that memory keeps waiting alike, the one that computes the least. */
@@ -118,14 +167,16 @@ export function cheapestTile(size: ProductSize, result: CodeResult, target: Tile
   }, first).choice;
 }
 
-function choicesFor({ mayFetch, walk, features }: TileTarget): TileChoice[] {
+function choicesFor({ mayFetch, maySum, walk, features }: TileTarget): TileChoice[] {
   return codeTiles.flatMap((tile): TileChoice[] => {
-    if (tile.kind === "mma") return [{ tile, parts: 1, walk: undefined }];
-    if (!features.wgmma) return [];
-    if (mayFetch) return [{ tile, parts: 1, walk: undefined }];
-    return walk === undefined
-      ? []
-      : (walkParts[`${tile.m}x${tile.n}`] ?? []).map((parts) => ({ tile, parts, walk }));
+    if (tile.kind === "mma") return [{ tile, parts: 1, walk: undefined, splits: 1 }];
+    if (!features.wgmma || (tile.kind === "sum" && !maySum)) return [];
+    const splits = tile.kind === "sum" ? teams : [1];
+    const parts = mayFetch ? [1] : walk === undefined ? [] : (walkParts[nameOfTile(tile)] ?? []);
+    const walked = mayFetch ? undefined : walk;
+    return parts.flatMap((part) =>
+      splits.map((count) => ({ tile, parts: part, walk: walked, splits: count })),
+    );
   });
 }
 
@@ -136,6 +187,8 @@ const rateOfHalves = 2;
  * what is done to it before (estimated).
  */
 const tailClocks = 0.15;
+/** Of teams that walk through an image, as those of halves do. */
+const walkedSumRates = { ...sumRates, copies: 0.8 } as const;
 /** Clocks until a block's first tile is there, as of the kernels of halves. */
 const startOfMma = 2500;
 
@@ -152,30 +205,40 @@ export function codeProductMicroseconds(
 /** What multiprocessors take, and what memory does, in microseconds. */
 function partsOf(
   size: ProductSize,
-  { tile, parts, walk }: TileChoice,
+  { tile, parts, walk, splits }: TileChoice,
   { type, tail }: CodeResult,
   target: PlanTarget,
 ): { readonly computing: number; readonly memory: number } {
   const { m, n, k, batch } = size;
-  const isHopper = tile.kind === "hopper";
-  const deep = walk === undefined ? size : { ...size, k: walkSteps(walk, parts) * walkDepth };
-  const products = isHopper ? hopperClocks(deep, tile, type, target) : mmaClocks(size, tile, type, target);
+  const isWalked = walk !== undefined;
+  const deep = { ...size, k: isWalked ? walkSteps(walk, parts) * walkDepth : k, splits, isWalked };
+  const products =
+    tile.kind === "mma" ? mmaClocks(size, tile, type, target) : hopperClocks(deep, tile, type, target);
   const residual = tail?.residual === undefined ? 0 : bytesOfType(tail.residual.view.type);
   const bytes = batch * (m * k + n * k + m * n * (bytesOfType(type) + residual));
   const tiles = Math.ceil(m / tile.m) * Math.ceil(n / tile.n) * batch;
-  const perMultiprocessor = Math.ceil(tiles / target.multiprocessors) * tile.m * tile.n;
+  // A team's blocks make a part of a tile each.
+  const perMultiprocessor =
+    Math.ceil((tiles * splits) / target.multiprocessors) * ((tile.m * tile.n) / splits);
   const clocks = products + (tail === undefined ? 0 : tailClocks * perMultiprocessor);
   return {
     computing: clocks / target.clocksPerMicrosecond,
-    memory: bytes / target.bandwidth.dram / dramShareOf(tiles, target),
+    memory: bytes / target.bandwidth.dram / dramShareOf(tiles * splits, target),
   };
 }
 
-function hopperClocks(size: ProductSize, tile: HopperTile, type: StorageType, target: PlanTarget): number {
+function hopperClocks(
+  size: ProductSize & { readonly splits: number; readonly isWalked: boolean },
+  tile: HopperTile,
+  type: StorageType,
+  target: PlanTarget,
+): number {
   // An element is converted however few its bytes are.
   const stored = Math.max(1, bytesOfType(type) / 2);
-  const work = { ...size, k: Math.ceil(size.k / rateOfHalves), splits: 1, stored, rowClocks: 0 };
-  return stayingClocks(tile.likeHalves, work, hopperRates, target);
+  const work = { ...size, k: Math.ceil(size.k / rateOfHalves), stored, rowClocks: 0 };
+  if (tile.kind === "hopper") return stayingClocks(tile.likeHalves, work, hopperRates, target);
+  const rates = size.isWalked ? walkedSumRates : matrixSumRates;
+  return teamSumClocks(tile.likeHalves, work, rates, 0, target);
 }
 
 function mmaClocks(

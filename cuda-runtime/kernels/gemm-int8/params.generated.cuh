@@ -12,6 +12,18 @@ struct CodeReals {
 };
 static_assert(sizeof(CodeReals) == 12, "what the planner writes");
 
+// How codes and a residual's become codes without what they stand for: own times one plus other times one, bounded, and
+// `whole` added.
+struct CodeSum {
+  int isKnown;  // Every pair of codes was tried (code-sum.ts).
+  float own;
+  float other;
+  float low;  // Bounds of the sum: codes less their zero point.
+  float high;
+  float whole;  // 3 * 2^22, where floats have no fraction, and d's zero point.
+};
+static_assert(sizeof(CodeSum) == 24, "what the planner writes");
+
 // What is done to results behind their scale and bias, before they are stored.
 struct CodeTail {
   int kind;  // A TailKind.
@@ -29,8 +41,9 @@ struct CodeTail {
   float low;  // Numbers below are this one, which is that of the least code.
   float high;
   unsigned zeros;  // d's zero point, four times.
+  CodeSum sum;  // Of codes between, a residual of codes, and codes behind it.
 };
-static_assert(sizeof(CodeTail) == 96, "what the planner writes");
+static_assert(sizeof(CodeTail) == 120, "what the planner writes");
 
 // A product of codes of a byte, or a convolution as one, and what becomes of its sums. Strides are in elements.
 struct CodeProductParams {
@@ -77,7 +90,7 @@ struct CodeProductParams {
   int xW;
   CodeTail tail;
 };
-static_assert(sizeof(CodeProductParams) == 312, "what the planner writes");
+static_assert(sizeof(CodeProductParams) == 336, "what the planner writes");
 
 // A product of codes whose operands TMA fetches.
 struct CodeMapsParams {
@@ -87,8 +100,9 @@ struct CodeMapsParams {
   CodeProductParams p;
   int taps;  // Of a convolution.
   int boxesOfTap;  // Of channels.
+  int stepsOfBlock;  // Along k, of a block of a team that adds up.
 };
-static_assert(sizeof(CodeMapsParams) == 576, "what the planner writes");
+static_assert(sizeof(CodeMapsParams) == 640, "what the planner writes");
 
 // The sum of each row of codes.
 struct CodeSumsParams {

@@ -8,6 +8,19 @@ export const codeRealsStruct = new StructTable("CodeReals", "What real numbers c
   flip: u32("0x80808080 of signed codes, which are compared as unsigned ones then."),
 });
 
+export const codeSumStruct = new StructTable(
+  "CodeSum",
+  "How codes and a residual's become codes without what they stand for: own times one plus other times one, bounded, and `whole` added.",
+  {
+    isKnown: flag("Every pair of codes was tried (code-sum.ts)."),
+    own: f32(),
+    other: f32(),
+    low: f32("Bounds of the sum: codes less their zero point."),
+    high: f32(),
+    whole: f32("3 * 2^22, where floats have no fraction, and d's zero point."),
+  },
+);
+
 export const codeTailStruct = new StructTable(
   "CodeTail",
   "What is done to results behind their scale and bias, before they are stored.",
@@ -20,13 +33,16 @@ export const codeTailStruct = new StructTable(
     rM: i32(),
     rType: i32(),
     added: nested(codeRealsStruct, "A residual of codes."),
-    least: f32("What results are raised to behind the residual: 0 for Relu, else -inf. Of codes it is in `low`."),
+    least: f32(
+      "What results are raised to behind the residual: 0 for Relu, else -inf. Of codes it is in `low`.",
+    ),
     scale: f32("Of d's codes."),
     inverse: f32("1 / scale, rounded, and what is left of it."),
     rest: f32(),
     low: f32("Numbers below are this one, which is that of the least code."),
     high: f32(),
     zeros: u32("d's zero point, four times."),
+    sum: nested(codeSumStruct, "Of codes between, a residual of codes, and codes behind it."),
   },
 );
 
@@ -93,6 +109,7 @@ export const codeMapsStruct = new StructTable(
     p: nested(codeProductStruct),
     taps: i32("Of a convolution."),
     boxesOfTap: i32("Of channels."),
+    stepsOfBlock: i32("Along k, of a block of a team that adds up."),
   },
 );
 

@@ -7,14 +7,9 @@ import { type Activation, type ActivationKind, activations, noActivation } from 
 import type { ValuesOf } from "../../ir/param-table.ts";
 import { isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
-import type { codeRealsStruct, codeTailStruct } from "./params.table.ts";
-
-/** Codes of a byte with one scale and zero point, both known while planning. */
-export interface CodeNumbers {
-  readonly type: "int8" | "uint8";
-  readonly scale: number;
-  readonly zero: number;
-}
+import { type CodeSum, sumOfCodes } from "./code-sum.ts";
+import { type CodeNumbers, codeRange, isCodeType } from "./codes.ts";
+import type { codeRealsStruct, codeSumStruct, codeTailStruct } from "./params.table.ts";
 
 export interface CodeTail {
   /** What sums are rounded to first, by the epilogue's zero point and bounds; undefined: they stay floats. */
@@ -54,19 +49,15 @@ export function tailQuantizes({ scale, type, zero }: CodeNumbers): boolean {
   return scale >= 2 ** -60 && scale <= 2 ** 60 && Number.isInteger(zero) && zero >= least && zero <= most;
 }
 
-export function isCodeType(type: string | undefined): type is CodeNumbers["type"] {
-  return type === "int8" || type === "uint8";
-}
-
-/** Codes of the type, the least and the largest. */
-export function codeRange(type: StorageType): readonly [number, number] {
-  return type === "uint8" ? [0, 255] : [-128, 127];
-}
-
 /** Steps between rows and batches of a view of [batch, m, n]. */
 type StepOf = (view: View, axis: number) => number;
 
-export function tailFields(tail: CodeTail | undefined, step: StepOf): ValuesOf<typeof codeTailStruct> {
+/** @param hasBias Whether floats are added to a column's sums. */
+export function tailFields(
+  tail: CodeTail | undefined,
+  hasBias: boolean,
+  step: StepOf,
+): ValuesOf<typeof codeTailStruct> {
   const residual = tail?.residual;
   return {
     kind: tail === undefined ? kinds.none : tail.between === undefined ? kinds.ofFloats : kinds.ofCodes,
@@ -79,7 +70,18 @@ export function tailFields(tail: CodeTail | undefined, step: StepOf): ValuesOf<t
     added: realFields(residual?.codes),
     least: tail?.hasRelu === true ? 0 : Number.NEGATIVE_INFINITY,
     ...quotientFields(tail?.to, tail?.hasRelu === true),
+    sum: sumFields(tail === undefined || hasBias ? undefined : sumOfTail(tail)),
   };
+}
+
+/** Codes between, a residual of codes, and codes behind it: what most blocks of quantized networks end with. */
+export function sumOfTail({ between, residual, to, hasRelu }: CodeTail): CodeSum | undefined {
+  if (between === undefined || residual?.codes === undefined || to === undefined) return undefined;
+  return sumOfCodes({ own: between, other: residual.codes, to, hasRelu });
+}
+
+function sumFields(sum: CodeSum | undefined): ValuesOf<typeof codeSumStruct> {
+  return { isKnown: sum !== undefined, ...(sum ?? { own: 0, other: 0, low: 0, high: 0, whole: 0 }) };
 }
 
 function activationFields({ kind, a, b }: Activation = noActivation) {

@@ -6,15 +6,17 @@ import {
   cheapestTile,
   codeProductMicroseconds,
   codeTiles,
+  nameOfTile,
   walkParts,
 } from "../../../cuda-runtime/kernels/gemm-int8/cost.ts";
 
 const kernels = new URL("../../../cuda-runtime/kernels/", import.meta.url);
 const sourceOf = (file: string) => readFileSync(new URL(file, kernels), "utf8");
-const onHopper = { ...h200, mayFetch: true };
+const onHopper = { ...h200, mayFetch: true, maySum: true };
 
 describe("tiles", () => {
   const source = sourceOf("gemm-int8-hopper/gemm-int8-hopper.cu");
+  const walked = sourceOf("conv-int8-hopper/conv-int8-hopper.cu");
   const declared = [...source.matchAll(/_h(\d+)x(\d+), A, B, (true|false), (\d+), (\d+), (\d+)\)/g)].map(
     ([, ...parts]) => parts,
   );
@@ -30,7 +32,6 @@ describe("tiles", () => {
   });
 
   test("of convolutions on Hopper are those that the source declares", () => {
-    const walked = sourceOf("conv-int8-hopper/conv-int8-hopper.cu");
     const rows = [...walked.matchAll(/_h(\d+)x(\d+)_(\d), (\w+), A, B, (\d+), (\d+), (\d+)\)/g)].map(
       ([, ...parts]) => parts,
     );
@@ -38,11 +39,32 @@ describe("tiles", () => {
     const expected = codeTiles.flatMap((tile) => {
       if (tile.kind !== "hopper") return [];
       const { m, n, stages, together } = tile.likeHalves;
-      const parts = walkParts[`${m}x${n}`] ?? [];
+      const parts = walkParts[nameOfTile(tile)] ?? [];
       expect(together && parts.length > 0).toBe(false);
       return parts.map((part) => [m, n, part, names[part], m / 64, n, stages].map(String));
     });
     expect(rows).toEqual(expected);
+  });
+
+  test("of teams that add up are those that both sources declare, for both types of a", () => {
+    const found = [
+      ...`${source}${walked}`.matchAll(
+        /codes_(conv_)?\w8s8_(s\d+x\d+)_?(\d?), \w+, (\w)8, S8, (\d+), (\d+)\)/g,
+      ),
+    ];
+    const rows = found.map(([, conv = "", name, parts, type, n, stages]) =>
+      [conv, name, parts, type, n, stages].join(),
+    );
+    const expected = codeTiles.flatMap((tile) => {
+      if (tile.kind !== "sum") return [];
+      const name = nameOfTile(tile);
+      const ways = ["", ...(walkParts[name] ?? []).map(String)];
+      const { n, stages } = tile.likeHalves;
+      return ways.flatMap((parts) =>
+        ["S", "U"].map((type) => [parts === "" ? "" : "conv_", name, parts, type, n, stages].join()),
+      );
+    });
+    expect(rows.toSorted()).toEqual(expected.toSorted());
   });
 
   test("fit in a block's shared memory", () => {
@@ -58,7 +80,11 @@ describe("tiles", () => {
       else {
         const { stages } = tile.likeHalves;
         const ring = stages * (tile.m + tile.n) * 128;
-        expect(tile.sharedBytes).toBe(ring + 8 * slab + 2 * 3 * tile.n * 4 + 8 * (2 * stages + 2));
+        const others =
+          tile.kind === "sum"
+            ? 2 * 64 * tile.n * 4 + 8 * 2 * stages
+            : 2 * 3 * tile.n * 4 + 8 * (2 * stages + 2);
+        expect(tile.sharedBytes).toBe(ring + 8 * slab + others);
       }
     }
   });
@@ -72,6 +98,7 @@ describe("what is chosen", () => {
 
   test("small tiles where large ones leave most multiprocessors idle", () => {
     expect(chosen(128, 768, 768)).toBe("hopper 64x32");
+    expect(chosen(64, 512, 4608)).toBe("sum 64x64");
   });
 
   test("large ones for large products", () => {
@@ -82,7 +109,7 @@ describe("what is chosen", () => {
     const { tile } = cheapestTile(
       { m: 4096, n: 768, k: 768, batch: 1 },
       { type: "int8" },
-      { ...h200, mayFetch: false },
+      { ...onHopper, mayFetch: false },
     );
     expect(tile.kind).toBe("mma");
   });
@@ -93,7 +120,7 @@ describe("what is chosen", () => {
     const time = (k: number, type: "int8" | "float16" | "float32") =>
       codeProductMicroseconds(
         { m: 8192, n: 8192, k, batch: 1 },
-        { tile, parts: 1, walk: undefined },
+        { tile, parts: 1, walk: undefined, splits: 1 },
         { type },
         h200,
       );

@@ -7,7 +7,8 @@ import {
   emitCodeConv,
   emitCodeProduct,
 } from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
-import type { CodeNumbers, CodeTail } from "../../../cuda-runtime/kernels/gemm-int8/tail.ts";
+import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
+import type { CodeTail } from "../../../cuda-runtime/kernels/gemm-int8/tail.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 
 type Code = "int8" | "uint8";
@@ -289,10 +290,27 @@ const perBlock: KernelCase[] = (
   everyEnd.slice(0, 7).map((ends) => productCase([m, n, k], ends, false, multiprocessors)),
 );
 
+/** Teams of two, four and eight that add up; parts of k with fewer steps than others, and with none. */
+const teams: KernelCase[] = (
+  [
+    [64, 64, 4096, undefined],
+    [100, 208, 3000, 32],
+    [40, 80, 1152, 8],
+    [130, 128, 2400, 16],
+    [33, 33, 1040, 4],
+  ] as const
+).flatMap(([m, n, k, multiprocessors]) =>
+  everyEnd.slice(0, 8).map((ends) => productCase([m, n, k], ends, false, multiprocessors)),
+);
+
 const [residualBlock] = everyEnd;
 /** Boxes of 128, 64 and 32 channels, few and many tiles, strides, dilation, images whose positions share a tile. */
 const images: readonly Conv[] = [
   { x: [2, 64, 15, 13], filters: 64, taps: 3, pad: 1 },
+  // Teams that add up.
+  { x: [1, 512, 7, 7], filters: 128, taps: 3, pad: 1 },
+  { x: [1, 256, 14, 14], filters: 96, taps: 3, pad: 1, stride: 2, ends: everyEnd[0] },
+  { x: [1, 192, 9, 9], filters: 64, taps: 5, pad: 2 },
   { x: [3, 128, 14, 14], filters: 128, taps: 3, pad: 1, stride: 2 },
   { x: [1, 32, 12, 12], filters: 33, taps: 5, pad: 4, dilation: 2 },
   { x: [3, 256, 15, 15], filters: 130, taps: 1, stride: 2 },
@@ -316,4 +334,4 @@ const stems: KernelCase[] = (["codes", "floats"] as const).flatMap((rows) => [
   convCase({ x: [3, 1, 17, 9], filters: 40, taps: 5, pad: 2, rows }),
 ]);
 
-export const cases: readonly KernelCase[] = [...products, ...perBlock, ...walks, ...stems];
+export const cases: readonly KernelCase[] = [...products, ...perBlock, ...teams, ...walks, ...stems];
