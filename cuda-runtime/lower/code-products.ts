@@ -12,6 +12,8 @@ import {
   type View,
 } from "../ir/view.ts";
 import { fillsRows, windowOfRows } from "../kernels/code-rows/code-rows.ts";
+import { emitCodePlanes } from "../kernels/conv/code-planes.ts";
+import type { PlaneCodes } from "../kernels/conv/planes-launch.ts";
 import {
   type CodeEpilogue,
   type CodeWindow,
@@ -20,7 +22,7 @@ import {
   multipliesCodes,
   withResidual,
 } from "../kernels/gemm-int8/code-product.ts";
-import { type CodeNumbers, isCodeType } from "../kernels/gemm-int8/codes.ts";
+import { type CodeNumbers, codeRange, isCodeType } from "../kernels/gemm-int8/codes.ts";
 
 interface CodeOperands {
   /** One element; undefined: 0. */
@@ -124,7 +126,11 @@ export function emitCodeConvolution(emitter: Emitter, conv: CodeConvolution): bo
     dilations: pairOf(conv.dilations, 1),
     pads: pairOf(conv.pads, 0),
   };
-  const { known } = conv;
+  const { known, epilogue: ends } = conv;
+  const isSimple =
+    isCodeType(type) && emitter.isConstant(w) && (zeroB ?? ends.bias ?? ends.tail) === undefined;
+  const codes = isSimple ? planeCodes(conv, to) : undefined;
+  if (codes !== undefined && emitCodePlanes(emitter, given, codes)) return true;
   const isRows = known !== undefined && isCodeType(type) && takesRows(x.shape, w.shape, conv.dilations);
   const window: CodeWindow = isRows
     ? windowOfRows(emitter, given, type, known.zero, known.quantizer)
@@ -135,6 +141,14 @@ export function emitCodeConvolution(emitter: Emitter, conv: CodeConvolution): bo
   if (isPointwise(window, to)) return emitPointwise(emitter, { ...conv, epilogue }, window, to);
   emitCodeConv(emitter, window, { zeroA, zeroB, addend, epilogue });
   return true;
+}
+
+function planeCodes({ known, addend, epilogue }: CodeConvolution, { type }: View): PlaneCodes | undefined {
+  const [least, most] = codeRange(type);
+  const { scale, zeroOut, low = least, high = most } = epilogue;
+  if (known === undefined || scale === undefined) return undefined;
+  const { zero, quantizer } = known;
+  return { zero, quantizer, scale, addend, zeroOut, low: Math.max(low, least), high: Math.min(high, most) };
 }
 
 function isPointwise({ x, w, strides }: Omit<CodeWindow, "to">, to: View): boolean {

@@ -7,27 +7,46 @@
 #include "../core/register-epilogue.cuh"
 #include "params.generated.cuh"
 
+// Where a position is stored, in elements of y; -1 in the padding, and behind the last image.
+__device__ __forceinline__ int placeOfPosition(const PlanesParams& p, unsigned m) {
+  const unsigned line = quotientOf(m, p.columns), image = quotientOf(line, p.rows);
+  const int x = m - line * p.columns.size, y = line - image * p.rows.size;
+  const bool isStored = m < static_cast<unsigned>(p.positions) && x < p.size[1] && y < p.size[0];
+  return isStored ? static_cast<int>(image) * p.yBatch + y * p.yAxes[0] + x * p.yAxes[1] : -1;
+}
+
+// Sixteen staged rows of a warp, sixteen bytes a lane: COLUMNS elements each, PITCH bytes apart. Each lane finds the place of one row, and
+// tells the others.
+template <typename T, int COLUMNS, int PITCH>
+__device__ __forceinline__ void storeRows(const PlanesParams& p, int m0, int n0, uint32_t own) {
+  constexpr int kOfLane = 16 / sizeof(T), kLanesOfRow = COLUMNS / kOfLane, kRowsAtOnce = 32 / kLanesOfRow;
+  const int lane = threadIdx.x & 31;
+  const int place = placeOfPosition(p, m0 + lane % 16);
+  const int first = lane / kLanesOfRow, column = lane % kLanesOfRow * kOfLane;
+  const bool hasColumns = first < kRowsAtOnce && n0 + column < p.filters;
+  T* to = static_cast<T*>(p.y) + n0 + column;
+  __syncwarp();
+#pragma unroll
+  for (int row = 0; row < 16; row += kRowsAtOnce) {
+    const int at = __shfl_sync(0xFFFFFFFF, place, (row + first) % 16);
+    if (at < 0 || !hasColumns) continue;
+    *reinterpret_cast<uint4*>(to + at) = loadShared16(own + (row + first) * PITCH + column * static_cast<int>(sizeof(T)));
+  }
+  __syncwarp();
+}
+
 // 16 rows by COLUMNS, as wgmma has them: lane 4 g + t has columns 8 j + 2 t and the next one, of rows g and g + 8.
 template <typename T, int COLUMNS>
 struct PlanesEnd {
   // Sixteen bytes more keep the rows of a block in banks of their own.
   static constexpr int kPitch = COLUMNS * sizeof(T) + 16;
   static constexpr int kBytes = 16 * kPitch;
-  static constexpr int kLanesOfRow = COLUMNS / 8;
-  static constexpr int kRowsAtOnce = 32 / kLanesOfRow;
+  static constexpr bool kIsOfCodes = false;
   // What registers hold beside the sums: pieces of 16 columns.
   static constexpr int kPieces = COLUMNS / 16;
   static constexpr int kBlocks = 2;
   using Pair = typename PairOf<T>::Type;
   using Piece = float[kBlocks][4];
-
-  // In elements of y; -1 in the padding, and behind the last image.
-  static __device__ __forceinline__ int placeOf(const PlanesParams& p, unsigned m) {
-    const unsigned line = quotientOf(m, p.columns), image = quotientOf(line, p.rows);
-    const int x = m - line * p.columns.size, y = line - image * p.rows.size;
-    const bool isStored = m < static_cast<unsigned>(p.positions) && x < p.size[1] && y < p.size[0];
-    return isStored ? static_cast<int>(image) * p.yBatch + y * p.yAxes[0] + x * p.yAxes[1] : -1;
-  }
 
   // A piece's values to shared memory of this warp. `affine`: there too, scales and then biases of the columns.
   template <bool ACTIVATES>
@@ -39,20 +58,17 @@ struct PlanesEnd {
     putHalves(v, own + piece * 16 * static_cast<int>(sizeof(T)));
   }
 
-  // Sixteen bytes a lane. Each lane finds the place of one row, and tells the others.
   static __device__ __forceinline__ void store(const PlanesParams& p, int m0, int n0, uint32_t own) {
-    const int place = placeOf(p, m0 + lane() % 16);
-    const int first = lane() / kLanesOfRow, column = lane() % kLanesOfRow * 8;
-    const bool hasColumns = first < kRowsAtOnce && n0 + column < p.filters;
-    T* to = static_cast<T*>(p.y) + n0 + column;
-    __syncwarp();
-#pragma unroll
-    for (int row = 0; row < 16; row += kRowsAtOnce) {
-      const int at = __shfl_sync(0xFFFFFFFF, place, (row + first) % 16);
-      if (at < 0 || !hasColumns) continue;
-      *reinterpret_cast<uint4*>(to + at) = loadShared16(own + (row + first) * kPitch + column * 2);
+    storeRows<T, COLUMNS, kPitch>(p, m0, n0, own);
+  }
+
+  // Scales and then biases of a tile's filters.
+  static __device__ __forceinline__ void load(const PlanesParams& p, float* to, int n0) {
+    for (int i = threadIdx.x; i < COLUMNS; i += blockDim.x) {
+      const bool isThere = n0 + i < p.filters;
+      to[i] = isThere && p.scale != nullptr ? p.scale[n0 + i] : 1.0f;
+      to[COLUMNS + i] = isThere && p.bias != nullptr ? p.bias[n0 + i] : 0.0f;
     }
-    __syncwarp();
   }
 
  private:

@@ -18,7 +18,21 @@ __device__ __forceinline__ uint32_t halvesOf(float low, float high, int type) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-template <typename From> __device__ __forceinline__ void packPlanes(const PackPlanesParams& p) {
+// As they are.
+struct Floats {
+  template <typename From> static __device__ __forceinline__ float of(const PackedCodes&, From value) { return toFloat(value); }
+};
+// What codes are above their zero point; floats are quantized first, rounded as division rounds and to even.
+struct Differences {
+  static __device__ __forceinline__ float of(const PackedCodes& codes, float value) {
+    const float bounded = fminf(fmaxf(__fdiv_rn(value, codes.scale), codes.low), codes.high);
+    return __fadd_rn(__fadd_rn(bounded, 12582912.0f), -12582912.0f);
+  }
+  static __device__ __forceinline__ float of(const PackedCodes& codes, uint8_t value) { return static_cast<float>(value) - codes.zero; }
+  static __device__ __forceinline__ float of(const PackedCodes& codes, int8_t value) { return static_cast<float>(value) - codes.zero; }
+};
+
+template <typename From, typename As = Floats> __device__ __forceinline__ void packPlanes(const PackPlanesParams& p) {
   beginKernel();
   const unsigned first = blockIdx.x * (kPackThreads * kPixels) + threadIdx.x;
   const int phase = blockIdx.y;
@@ -36,7 +50,7 @@ template <typename From> __device__ __forceinline__ void packPlanes(const PackPl
     for (int slot = 0; slot < 8; ++slot) {
       const int column = x + p.slotColumn[slot];
       const bool isThere = slot < p.slots && hasRow && column >= 0 && column < p.size[1];
-      v[i][slot] = isThere ? toFloat(from[p.slotAt[slot]]) : 0.0f;
+      v[i][slot] = isThere ? As::of(p.codes, from[p.slotAt[slot]]) : 0.0f;
     }
   }
   uint4* to = static_cast<uint4*>(p.to) + static_cast<int64_t>(phase) * p.pitch;
@@ -57,6 +71,16 @@ extern "C" __global__ void __launch_bounds__(kPackThreads) conv_planes_pack_f16(
 }
 extern "C" __global__ void __launch_bounds__(kPackThreads) conv_planes_pack_bf16(const __grid_constant__ PackPlanesParams p) {
   packPlanes<__nv_bfloat16>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(kPackThreads) conv_planes_pack_codes_f32(const __grid_constant__ PackPlanesParams p) {
+  packPlanes<float, Differences>(p);
+}
+extern "C" __global__ void __launch_bounds__(kPackThreads) conv_planes_pack_codes_u8(const __grid_constant__ PackPlanesParams p) {
+  packPlanes<uint8_t, Differences>(p);
+}
+extern "C" __global__ void __launch_bounds__(kPackThreads) conv_planes_pack_codes_s8(const __grid_constant__ PackPlanesParams p) {
+  packPlanes<int8_t, Differences>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256) conv_planes_weights(const __grid_constant__ PlaneWeightsParams p) {

@@ -3,6 +3,15 @@
 #include <cstdint>
 #include "../common/params.generated.cuh"
 
+// Codes of an image as halves of what they are above their zero point.
+struct PackedCodes {
+  float zero;
+  float scale;  // What floats are divided by first.
+  float low;  // Bounds of the difference, of floats.
+  float high;
+};
+static_assert(sizeof(PackedCodes) == 16, "what the planner writes");
+
 // An image of few channels as planes, one for each phase of the rows' stride. A pixel of a plane has eight slots,
 // neighbouring columns and their channels, and the zeros around the image are in the plane.
 struct PackPlanesParams {
@@ -21,8 +30,20 @@ struct PackPlanesParams {
   int size[2];
   int xBatch;
   int xAxes[2];
+  PackedCodes codes;
 };
-static_assert(sizeof(PackPlanesParams) == 160, "what the planner writes");
+static_assert(sizeof(PackPlanesParams) == 176, "what the planner writes");
+
+// Of a convolution of codes: what becomes of its sums, as of CodeProductParams.
+struct PlaneCodes {
+  const int* addend;  // Of each filter, added to its sums. Null: nothing.
+  const void* zeroOut;  // One code of y. Null: 0.
+  int isSigned;  // Of y.
+  int scaleStep;  // Between the scales of neighbouring filters: 0 or 1.
+  int low;  // Codes below are this one.
+  int high;
+};
+static_assert(sizeof(PlaneCodes) == 32, "what the planner writes");
 
 // Weights in the order of the steps: [tile of filters, eight summed elements, filter, slot].
 struct PlaneWeightsParams {
@@ -88,5 +109,6 @@ struct PlanesParams {
   Activation activation;  // Of kind kNone where the limits below say it all.
   float low;
   float high;
+  PlaneCodes codes;
 };
-static_assert(sizeof(PlanesParams) == 816, "what the planner writes");
+static_assert(sizeof(PlanesParams) == 848, "what the planner writes");

@@ -8,6 +8,17 @@ export const slotsOfPixel = 8;
 export const mostCopies = 32;
 export const mostSteps = 64;
 
+export const packedCodesStruct = new StructTable(
+  "PackedCodes",
+  "Codes of an image as halves of what they are above their zero point.",
+  {
+    zero: f32(),
+    scale: f32("What floats are divided by first."),
+    low: f32("Bounds of the difference, of floats."),
+    high: f32(),
+  },
+);
+
 export const packPlanesStruct = new StructTable(
   "PackPlanesParams",
   "An image of few channels as planes, one for each phase of the rows' stride. A pixel of a plane has eight slots, neighbouring columns and their channels, and the zeros around the image are in the plane.",
@@ -27,6 +38,7 @@ export const packPlanesStruct = new StructTable(
     size: i32s(2),
     xBatch: i32(),
     xAxes: i32s(2),
+    codes: nested(packedCodesStruct),
   },
 );
 
@@ -69,6 +81,19 @@ export const planeWindowStruct = new StructTable(
   },
 );
 
+export const planeCodesStruct = new StructTable(
+  "PlaneCodes",
+  "Of a convolution of codes: what becomes of its sums, as of CodeProductParams.",
+  {
+    addend: pointer("const int", "Of each filter, added to its sums. Null: nothing."),
+    zeroOut: pointer("const void", "One code of y. Null: 0."),
+    isSigned: flag("Of y."),
+    scaleStep: i32("Between the scales of neighbouring filters: 0 or 1."),
+    low: i32("Codes below are this one."),
+    high: i32(),
+  },
+);
+
 export const planesStruct = new StructTable(
   "PlanesParams",
   "A convolution over planes. Rows of the product are positions, numbered through rows of a plane with their padding, so that a tap is a shift.",
@@ -102,5 +127,6 @@ export const planesStruct = new StructTable(
     activation: nested(activationStruct, "Of kind kNone where the limits below say it all."),
     low: f32(),
     high: f32(),
+    codes: nested(planeCodesStruct),
   },
 );

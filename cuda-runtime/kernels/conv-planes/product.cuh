@@ -15,9 +15,9 @@ __device__ __forceinline__ void copyRun(uint32_t to, const void* from, int bytes
 // A stage holds, of each plane, the pixels of a tile's positions and those that its taps reach. Eight pixels are a core matrix of wgmma
 // without a swizzle, which may begin at any pixel: a tap is an offset of the descriptor, and a step along k is two taps, whose
 // distance is the descriptor's leading offset.
-template <typename T, int BN, int BLOCKS_M>
+template <typename END, typename T, int BN, int BLOCKS_M>
 struct PlanesProduct {
-  using End = PlanesEnd<T, BN>;
+  using End = END;
   static constexpr int kRows = BLOCKS_M * 128;
   static constexpr int kPixelBytes = 16;
   static constexpr int kEightBytes = BN * kPixelBytes;
@@ -33,7 +33,7 @@ struct PlanesProduct {
     clearTails();
     if (threadIdx.x == 0) initBarriers();
     beginKernel();
-    loadAffine();
+    End::load(p, affine(), blockIdx.y * BN);
     __syncthreads();
     if (threadIdx.x < kWarps * 32) computeAll();
     else if (threadIdx.x == kWarps * 32) copyAll();
@@ -85,16 +85,6 @@ struct PlanesProduct {
     fenceForTensorCores();
   }
 
-  __device__ __forceinline__ void loadAffine() const {
-    float* to = affine();
-    for (int i = threadIdx.x; i < BN; i += blockDim.x) {
-      const int filter = blockIdx.y * BN + i;
-      const bool isThere = filter < p.filters;
-      to[i] = isThere && p.scale != nullptr ? p.scale[filter] : 1.0f;
-      to[BN + i] = isThere && p.bias != nullptr ? p.bias[filter] : 0.0f;
-    }
-  }
-
   __device__ __forceinline__ void copyAll() const {
     const unsigned char* planes = static_cast<const unsigned char*>(p.planes);
     arriveExpecting(weightsThere(), weightBytes());
@@ -125,10 +115,15 @@ struct PlanesProduct {
       if (threadIdx.x % 32 == 0) arrive(empty(turn.stage));
       turn.next(p.stages);
       const int m = tile * kRows + group * BLOCKS_M * 64 + warp % 4 * 16;
-      if (p.window.isUneven) mends |= hasNaN(sums);
-      if (p.activation.kind == kNone) finishPlain(sums, m);
-      else finishActivated(sums, m);
+      if constexpr (End::kIsOfCodes) {
+        finishPlain(sums, m);
+      } else {
+        if (p.window.isUneven) mends |= hasNaN(sums);
+        if (p.activation.kind == kNone) finishPlain(sums, m);
+        else finishActivated(sums, m);
+      }
     }
+    if constexpr (End::kIsOfCodes) return;
     // Behind the loop, whose registers are few.
     for (int tile = mends ? blockIdx.x : p.tiles; tile < p.tiles; tile += gridDim.x) {
       mend(tile * kRows + group * BLOCKS_M * 64 + warp % 4 * 16);
@@ -168,7 +163,7 @@ struct PlanesProduct {
 #pragma unroll 1
     for (int i = threadIdx.x & 31; i < BLOCKS_M * 16 * BN; i += 32) {
       const int position = m + i / BN / 16 * 64 + i / BN % 16, column = i % BN;
-      const int filter = blockIdx.y * BN + column, at = End::placeOf(p, position);
+      const int filter = blockIdx.y * BN + column, at = placeOfPosition(p, position);
       if (at < 0 || filter >= p.filters) continue;
       T* y = static_cast<T*>(p.y) + at + filter;
       const float before = toFloat(*y);

@@ -22,6 +22,7 @@ export function convEntries(): ReadonlyMap<string, readonly string[]> {
 
 /** Two groups multiply blocks of 64 positions. */
 function planeLineOf({ entry, math, rows, filters }: PlaneTile): string {
+  if (math === "codes") return `PLANES_OF_CODES(${entry}, ${filters}, ${rows / 128})`;
   return `PLANES(${entry}, ${cTypes[storageOf[math]]}, ${filters}, ${rows / 128})`;
 }
 

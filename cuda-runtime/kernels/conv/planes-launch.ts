@@ -3,15 +3,18 @@ import type { Emitter } from "../../ir/emitter.ts";
 import type { Activation } from "../../ir/epilogue.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import type { ParamBlock } from "../../ir/params.ts";
-import { storageTypes } from "../../ir/storage.ts";
-import type { View } from "../../ir/view.ts";
+import { type StorageType, storageTypes } from "../../ir/storage.ts";
+import { elementCount, type View } from "../../ir/view.ts";
 import {
+  type packedCodesStruct,
   packPlanesStruct,
+  type planeCodesStruct,
   planesStruct,
   planeWeightsStruct,
   type planeWindowStruct,
   slotsOfPixel,
 } from "../conv-planes/params.table.ts";
+import { type CodeNumbers, codeRange } from "../gemm-int8/codes.ts";
 import { type Parts, storageOf, tapsOf } from "./operands.ts";
 import { activationFields, type Window } from "./params.ts";
 import { describePlanes, type PlaneChoice } from "./planes.ts";
@@ -20,10 +23,26 @@ import { divisorFields, type Spatial, spatialOf } from "./spatial.ts";
 
 const pixelBytes = 2 * slotsOfPixel;
 
-export function emitPlanes(emitter: Emitter, parts: Parts, choice: PlaneChoice): void {
+/** Of a convolution of codes. */
+export interface PlaneCodes {
+  /** x's zero point, and what floats of x are quantized by. */
+  readonly zero: number;
+  readonly quantizer: CodeNumbers | undefined;
+  /** Sums times this are codes' distances from their zero point: one, or one a filter. */
+  readonly scale: View;
+  /** int32, one a filter. */
+  readonly addend: View | undefined;
+  /** One code of y; undefined: 0. */
+  readonly zeroOut: View | undefined;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** @param codes Where x holds codes, or floats that are quantized to some, and y codes. */
+export function emitPlanes(emitter: Emitter, parts: Parts, choice: PlaneChoice, codes?: PlaneCodes): void {
   const weights = emitWeights(emitter, parts, choice);
-  const planes = emitPacking(emitter, parts, choice);
-  emitProduct(emitter, parts, choice, planes, weights);
+  const planes = emitPacking(emitter, parts, choice, codes);
+  emitProduct(emitter, parts, choice, { planes, w: weights, codes });
 }
 
 /** Pixels of a plane, with those behind the images that the last tile reaches. */
@@ -33,21 +52,32 @@ function pitchOf({ planes, tile, stage, tilesM }: PlaneChoice): number {
   return Math.max(planes.positions, tilesM * tile.rows + reach);
 }
 
-function emitPacking(emitter: Emitter, { request, math, window }: Parts, choice: PlaneChoice): View {
+const sourceNames: Readonly<Partial<Record<StorageType, string>>> = {
+  ...{ float32: "f32", float16: "f16", bfloat16: "bf16", uint8: "u8", int8: "s8" },
+};
+
+function emitPacking(
+  emitter: Emitter,
+  { request, math, window }: Parts,
+  choice: PlaneChoice,
+  codes: PlaneCodes | undefined,
+): View {
   const { planes } = choice;
   const x = spatialOf(request.x);
   const pitch = pitchOf(choice);
   const to = emitter.temporary(storageOf[math], [planes.count, pitch, slotsOfPixel]);
-  const sourceName = { float32: "f32", float16: "f16", bfloat16: "bf16" } as const;
-  const { type } = request.x;
-  if (type !== "float32" && type !== "float16" && type !== "bfloat16")
-    throw new Error(`tc-lint bug: planes of ${type}`);
+  const source = sourceNames[request.x.type];
+  if (source === undefined) throw new Error(`tc-lint bug: planes of ${request.x.type}`);
   emitter.launch({
-    kernel: { kind: "built", family: "conv-planes", entry: `conv_planes_pack_${sourceName[type]}` },
+    kernel: {
+      kind: "built",
+      family: "conv-planes",
+      entry: `conv_planes_pack_${codes === undefined ? "" : "codes_"}${source}`,
+    },
     grid: [Math.ceil(pitch / (2 * packThreads)), planes.count, 1],
     block: [packThreads, 1, 1],
     sharedBytes: 0,
-    params: packingParams(x, to, window, planes, pitch),
+    params: packingParams({ x, to, window, planes, pitch, codes }),
     reads: [x.view],
     writes: [to],
     predictedMicroseconds: choice.packMicroseconds,
@@ -56,7 +86,16 @@ function emitPacking(emitter: Emitter, { request, math, window }: Parts, choice:
   return to;
 }
 
-function packingParams(x: Spatial, to: View, window: Window, planes: Planes, pitch: number): ParamBlock {
+interface Packing {
+  readonly x: Spatial;
+  readonly to: View;
+  readonly window: Window;
+  readonly planes: Planes;
+  readonly pitch: number;
+  readonly codes: PlaneCodes | undefined;
+}
+
+function packingParams({ x, to, window, planes, pitch, codes }: Packing): ParamBlock {
   const slots = Array.from({ length: planes.slots }, (_, slot) => ({
     column: Math.floor(slot / x.channels),
     channel: slot % x.channels,
@@ -77,7 +116,14 @@ function packingParams(x: Spatial, to: View, window: Window, planes: Planes, pit
     size: x.size.slice(1),
     xBatch: x.batchStride,
     xAxes: x.strides.slice(1),
+    codes: packedFields(codes),
   });
+}
+
+function packedFields(codes: PlaneCodes | undefined): ValuesOf<typeof packedCodesStruct> {
+  const { zero = 0, quantizer } = codes ?? {};
+  const [least, most] = codeRange(quantizer?.type ?? "int8");
+  return { zero, scale: quantizer?.scale ?? 1, low: least - zero, high: most - zero };
 }
 
 const packThreads = 128;
@@ -136,10 +182,19 @@ function stepWords(stage: PlaneStage): number[] {
   });
 }
 
-function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, planes: View, w: View): void {
+interface Operands {
+  readonly planes: View;
+  readonly w: View;
+  readonly codes: PlaneCodes | undefined;
+}
+
+function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, operands: Operands): void {
   const { y, request, filters, channels } = parts;
   const { tile, stage, stages, tilesM, tilesN, blocks } = choice;
   const { epilogue } = request;
+  const { planes, w, codes } = operands;
+  const ends =
+    codes === undefined ? [epilogue.scale, epilogue.bias] : [codes.scale, codes.addend, codes.zeroOut];
   const resident = Math.max(1, Math.floor((emitter.target.multiprocessors * blocks) / tilesN));
   const positions = y.batch * y.size[1] * y.size[2];
   emitter.launch({
@@ -147,8 +202,8 @@ function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, planes
     grid: [Math.min(tilesM, resident), tilesN, 1],
     block: [planeThreads, 1, 1],
     sharedBytes: planeSharedBytes(tile, stage, stages),
-    params: productParams(parts, choice, planes, w),
-    reads: [planes, w, epilogue.scale, epilogue.bias].filter((view) => view !== undefined),
+    params: productParams(parts, choice, operands),
+    reads: [planes, w, ...ends].filter((view) => view !== undefined),
     writes: [y.view],
     flops: 2 * positions * filters * channels * tapsOf(parts),
     predictedMicroseconds: choice.productMicroseconds,
@@ -156,7 +211,7 @@ function emitProduct(emitter: Emitter, parts: Parts, choice: PlaneChoice, planes
   });
 }
 
-function productParams(parts: Parts, choice: PlaneChoice, planes: View, w: View): ParamBlock {
+function productParams(parts: Parts, choice: PlaneChoice, { planes, w, codes }: Operands): ParamBlock {
   const { y, request, filters } = parts;
   const { stage, stages, tilesM } = choice;
   const { epilogue } = request;
@@ -165,7 +220,7 @@ function productParams(parts: Parts, choice: PlaneChoice, planes: View, w: View)
   return writeParams(planesStruct, {
     planes,
     w,
-    scale: epilogue.scale,
+    scale: codes?.scale ?? epilogue.scale,
     bias: epilogue.bias,
     y: y.view,
     positions: choice.planes.positions,
@@ -189,7 +244,14 @@ function productParams(parts: Parts, choice: PlaneChoice, planes: View, w: View)
     activation: activationFields(first),
     low,
     high,
+    codes: codeFields(codes, y.view),
   });
+}
+
+function codeFields(codes: PlaneCodes | undefined, y: View): ValuesOf<typeof planeCodesStruct> {
+  const { addend, zeroOut, scale, low = 0, high = 0 } = codes ?? {};
+  const scaleStep = scale === undefined || elementCount(scale.shape) === 1 ? 0 : 1;
+  return { addend, zeroOut, isSigned: y.type === "int8", scaleStep, low, high };
 }
 
 function windowFields({ window, channels }: Parts, choice: PlaneChoice): ValuesOf<typeof planeWindowStruct> {

@@ -6,7 +6,8 @@ import type { Parts } from "./operands.ts";
 /** One entry of conv-planes.cu. */
 export interface PlaneTile {
   readonly entry: string;
-  readonly math: "f16" | "bf16";
+  /** Of "codes", halves that are whole numbers, whose results are codes of a byte. */
+  readonly math: "f16" | "bf16" | "codes";
   /** Output positions and filters of a block. */
   readonly rows: number;
   readonly filters: number;
@@ -20,9 +21,19 @@ const sizes = [
   [128, 96],
 ] as const;
 
-export const planeTiles: readonly PlaneTile[] = (["f16", "bf16"] as const).flatMap((math) =>
-  sizes.map(([rows, filters]) => ({ entry: `conv_planes_${math}_${rows}x${filters}`, math, rows, filters })),
+/** Codes are stored sixteen at a time. */
+const mostOfCodes = 64;
+
+export const planeTiles: readonly PlaneTile[] = (["f16", "bf16", "codes"] as const).flatMap((math) =>
+  sizes
+    .filter(([, filters]) => math !== "codes" || filters <= mostOfCodes)
+    .map(([rows, filters]) => ({ entry: `conv_planes_${math}_${rows}x${filters}`, math, rows, filters })),
 );
+
+/** Of an element of the result. */
+export function storedBytes({ math }: PlaneTile): number {
+  return math === "codes" ? 1 : 2;
+}
 
 /** Two groups that multiply, and a warp that copies. */
 export const planeThreads = 288;
@@ -133,7 +144,7 @@ function wholeRows(count: number, pixels: number) {
 /** Barriers, scales and biases, a slab of 16 rows for each warp, the weights, and the ring: as product.cuh has them. */
 export function planeSharedBytes(tile: PlaneTile, stage: PlaneStage, stages: number): number {
   const { filters } = tile;
-  const slab = 16 * (filters * 2 + 16);
+  const slab = 16 * (filters * storedBytes(tile) + 16);
   return (
     128 + 2 * filters * 4 + warps * slab + stage.places.length * filters * 16 + stages * stage.pixels * 16
   );

@@ -18,6 +18,7 @@ import {
   planesOf,
   planeTiles,
   stageOf,
+  storedBytes,
 } from "./planes-table.ts";
 import { spatialOf, vectorWidth } from "./spatial.ts";
 
@@ -48,10 +49,19 @@ export function planeChoice(
 ): PlaneChoice | undefined {
   const { target } = emitter;
   if (!target.features.wgmma || !suits(parts)) return undefined;
+  return choiceAmong(parts, (tile) => tile.math === parts.math && accepts(tile), target);
+}
+
+/** The best of some tiles, undefined where none takes the window. */
+export function choiceAmong(
+  parts: Parts,
+  accepts: (tile: PlaneTile) => boolean,
+  target: PlanTarget,
+): PlaneChoice | undefined {
   const planes = planesOf(parts);
   if (planes === undefined || 2 * planes.count * planes.positions > mostElements) return undefined;
   const candidates = planeTiles
-    .filter((tile) => tile.math === parts.math && accepts(tile))
+    .filter(accepts)
     .map((tile) => choiceOfTile(parts, planes, tile, target))
     .filter((choice) => choice !== undefined);
   const timed = candidates.map((launch) => ({ launch, microseconds: planeMicroseconds(launch) }));
@@ -63,19 +73,26 @@ export function planeMicroseconds({ packMicroseconds, productMicroseconds }: Pla
   return packMicroseconds + productMicroseconds;
 }
 
-/** Halves of one group, of an image, to channels that are stored eight at a time, and nothing added to them. */
-function suits({ request, window, math, y, filters }: Parts): boolean {
-  const { groups, epilogue, x } = request;
+/** Halves to channels that are stored eight at a time, and nothing added to them. */
+function suits(parts: Parts): boolean {
+  const { request, math, y, filters } = parts;
+  const { epilogue } = request;
+  const isAlone = epilogue.residual === undefined && epilogue.last.kind === noActivation.kind;
+  const isStored = y.view.type === storageOf[math] && vectorWidth(y, filters) === 8;
+  return isAlone && isStored && isOfImage(parts);
+}
+
+/** Of one group, of an image, whose elements 32 bits count. */
+export function isOfImage({ request, window, y, filters }: Parts): boolean {
+  const { groups, x } = request;
   const input = spatialOf(x);
   const isImage = input.size[0] === 1 && window.kernel[0] === 1 && y.size[0] === 1;
   const isPlain = groups === 1 && window.dilation.every((step) => step === 1) && window.pad[0] === 0;
-  const isAlone = epilogue.residual === undefined && epilogue.last.kind === noActivation.kind;
-  const isStored = y.view.type === storageOf[math] && vectorWidth(y, filters) === 8;
   const reach = [...[y.batch, ...y.size].entries()].reduce(
     (sum, [axis, size]) => sum + (size - 1) * Math.abs([y.batchStride, ...y.strides][axis] ?? 0),
     filters,
   );
-  return isImage && isPlain && isAlone && isStored && reach <= mostElements;
+  return isImage && isPlain && reach <= mostElements;
 }
 
 /** With as many stages as leave room for a second block, as far as there is one. */
@@ -128,13 +145,13 @@ const rates = { step: 8, stepOfFilter: 0.5, endOfFilter: 8, fill: 1.5, dramShare
 
 type Cut = Omit<PlaneChoice, "packMicroseconds" | "productMicroseconds">;
 
-function productMicroseconds({ y, filters, math }: Parts, cut: Cut, target: PlanTarget): number {
+function productMicroseconds({ y, filters }: Parts, cut: Cut, target: PlanTarget): number {
   const { planes, tile, stage, tilesM, tilesN } = cut;
   const tiles = Math.ceil((tilesM * tilesN) / target.multiprocessors);
   const steps = (stage.places.length / 2) * (rates.step + rates.stepOfFilter * tile.filters);
   const clocks = ((tiles * tile.rows) / 64) * (steps + rates.endOfFilter * tile.filters);
   const positions = y.batch * y.size[1] * y.size[2];
-  const bytes = tilesN * planeBytes(planes) + positions * filters * bytesOfType(storageOf[math]);
+  const bytes = tilesN * planeBytes(planes) + positions * filters * storedBytes(tile);
   const memory = bytes / (rates.dramShare * target.bandwidth.dram);
   return target.launchMicroseconds + rates.fill + Math.max(clocks / target.clocksPerMicrosecond, memory);
 }

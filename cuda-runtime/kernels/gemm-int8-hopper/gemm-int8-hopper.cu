@@ -52,3 +52,5 @@ HOPPER_OF(e5m2e5m2, E5M2, E5M2)
 
 CODES_SUM(codes_s8s8_s64x64, Matrices, S8, S8, 64, 6)
 CODES_SUM(codes_u8s8_s64x64, Matrices, U8, S8, 64, 6)
+CODES_SUM(codes_s8s8_s64x32, Matrices, S8, S8, 32, 8)
+CODES_SUM(codes_u8s8_s64x32, Matrices, U8, S8, 32, 8)

@@ -1,5 +1,5 @@
-// A product of codes of a byte with few results and a long k: the blocks of a team (a cluster) have a part of k each, and add their sums
-// up through each other's shared memory. Sums are whole numbers: their order is of no matter. `Operands` as for HopperCodes.
+// A product of codes of a byte with few results and a long k: the blocks of a team (a cluster, or one block) have a part of k each, and add
+// their sums up through each other's shared memory. Sums are whole numbers: their order is of no matter. `Operands` as for HopperCodes.
 #pragma once
 #include "../core/team.cuh"
 #include "hopper-codes.cuh"
@@ -139,17 +139,16 @@ struct HopperCodesSum {
       for (int q = 0; q < 4; ++q) sums[j][q] = 0;
     const int blocks = blocksOfTeam();
     const uint32_t own = ring + kPartsAt + unit / kUnitsOfRow * kPartBytes + placeOf(unit % kUnitsOfRow * kBlocksOfUnit);
-    // Two blocks' at once: all loads are in flight before the first sum.
 #pragma unroll 1
-    for (int block = 0; block < blocks; block += 2) {
-      int4 parts[2 * kGroups][kBlocksOfUnit];
+    for (int block = 0; block < blocks; ++block) {
+      // All loads are in flight before the first sum.
+      int4 parts[kGroups][kBlocksOfUnit];
 #pragma unroll
-      for (int i = 0; i < 2 * kGroups; ++i)
+      for (int i = 0; i < kGroups; ++i)
 #pragma unroll
-        for (int j = 0; j < kBlocksOfUnit; ++j)
-          parts[i][j] = intsOf(own + i % kGroups * 4 * kPartBytes + j * 512, block + i / kGroups);
+        for (int j = 0; j < kBlocksOfUnit; ++j) parts[i][j] = intsOf(own + i * 4 * kPartBytes + j * 512, block);
 #pragma unroll
-      for (int i = 0; i < 2 * kGroups; ++i)
+      for (int i = 0; i < kGroups; ++i)
 #pragma unroll
         for (int j = 0; j < kBlocksOfUnit; ++j)
           sums[j][0] += parts[i][j].x, sums[j][1] += parts[i][j].y, sums[j][2] += parts[i][j].z, sums[j][3] += parts[i][j].w;

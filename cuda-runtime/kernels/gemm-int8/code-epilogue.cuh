@@ -213,14 +213,18 @@ __device__ __forceinline__ void storeWithAdded(const Output& output, const Colum
 #pragma unroll
     for (int column = 0; column < kColumns; column += 32) {
       const CodeColumns& of = columns.of32(first + column);
+      // All are read before the first is written: what depends on nothing else is in flight together.
+      const auto at = [&](int j, int half) {
+        return reinterpret_cast<uint16_t*>(own + (g + 8 * half) * kPitch + column + 8 * j + 2 * t);
+      };
+      uint16_t added[4][2];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int i = 0; i < 8; ++i) added[i / 2][i % 2] = *at(i / 2, i % 2);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const int j = i / 2, half = i % 2;
         const Sum(&block)[4] = sums[(first + column) / 8 + j];
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          uint16_t* to = reinterpret_cast<uint16_t*>(own + (g + 8 * half) * kPitch + column + 8 * j + 2 * t);
-          *to = output.pairWith(of, 2 * j, block[2 * half], block[2 * half + 1], rowSums[half], *to, rows.p.tail);
-        }
+        *at(j, half) = output.pairWith(of, 2 * j, block[2 * half], block[2 * half + 1], rowSums[half], added[j][half], rows.p.tail);
       }
     }
     __syncwarp();

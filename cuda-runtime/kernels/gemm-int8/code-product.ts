@@ -8,7 +8,14 @@ import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, sliced, type View } from "../../ir/view.ts";
 import { canWalkCodes, walkMaps, walkSizeOf, windowFields } from "./code-walk.ts";
 import { codeRange, isCodeType } from "./codes.ts";
-import { cheapestTile, codeProductMicroseconds, nameOfTile, type ProductSize, stepsOfBlock } from "./cost.ts";
+import {
+  cheapestTile,
+  codeProductMicroseconds,
+  nameOfTile,
+  type ProductSize,
+  stepsOfBlock,
+  type TileChoice,
+} from "./cost.ts";
 import { codeMapsStruct, codeProductStruct, codeSumsStruct } from "./params.table.ts";
 import { type CodeTail, hasTail, tailFields } from "./tail.ts";
 
@@ -47,6 +54,8 @@ export interface CodeProductRequest {
   /** int32, [n]: added to integer sums. */
   readonly addend?: View | undefined;
   readonly epilogue: CodeEpilogue;
+  /** Narrows the choice of a kernel, for measurements. */
+  readonly accepts?: ((choice: TileChoice) => boolean) | undefined;
 }
 
 /** A convolution of [N, C, H, W], as a product. */
@@ -176,7 +185,7 @@ function launchProduct(
     (tail !== undefined || isCodeType(result.type));
   const walk = window && isWalked && canWalkCodes(window) ? walkSizeOf(window) : undefined;
   const maySum = hasTail(a.type, b.type);
-  const choice = cheapestTile(size, result, { ...emitter.target, mayFetch, maySum, walk });
+  const choice = cheapestTile(size, result, { ...emitter.target, mayFetch, maySum, walk }, request.accepts);
   const { tile, parts, splits } = choice;
   const [tilesM, tilesN] = [Math.ceil(size.m / tile.m), Math.ceil(size.n / tile.n)];
   const codeType = tail?.between?.type ?? request.to.type;

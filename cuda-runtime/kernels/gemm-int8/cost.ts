@@ -91,8 +91,8 @@ function sum(n: number, stages: number): Tile {
   return { kind: "sum", m: 64, n, threads: 384, sharedBytes, likeHalves };
 }
 
-/** Blocks of a team. */
-const teams = [2, 4, 8] as const;
+/** Blocks of a team: one has k to itself, half a group. */
+const teams = [1, 2, 4, 8] as const;
 
 export const codeTiles: readonly Tile[] = [
   mma(128, 128, 3, 256),
@@ -105,6 +105,7 @@ export const codeTiles: readonly Tile[] = [
   hopper(64, 64, 12, "turns"),
   hopper(64, 32, 16, "turns"),
   sum(64, 6),
+  sum(32, 8),
 ];
 
 /** Of kernels that walk through an image: parts of a stage, each a box of channels of one tap. */
@@ -115,6 +116,7 @@ export const walkParts: Readonly<Record<string, readonly number[]>> = {
   h64x64: [1, 2],
   h64x32: [1, 2, 4],
   s64x64: [1, 2],
+  s64x32: [1, 2],
 };
 
 /** As entries are called. */
@@ -153,12 +155,19 @@ export function stepsOfBlock(k: number, { parts, walk, splits }: Omit<TileChoice
   return Math.ceil(steps / splits);
 }
 
-/** Of those that memory keeps waiting alike, the one that computes the least. */
-export function cheapestTile(size: ProductSize, result: CodeResult, target: TileTarget): TileChoice {
-  const [first, ...rest] = choicesFor(target).map((choice) => ({
-    choice,
-    ...partsOf(size, choice, result, target),
-  }));
+/** Of those that memory keeps waiting alike, the one that computes the least. `accepts` narrows them, for measurements. */
+export function cheapestTile(
+  size: ProductSize,
+  result: CodeResult,
+  target: TileTarget,
+  accepts: (choice: TileChoice) => boolean = () => true,
+): TileChoice {
+  const [first, ...rest] = choicesFor(target)
+    .filter(accepts)
+    .map((choice) => ({
+      choice,
+      ...partsOf(size, choice, result, target),
+    }));
   if (first === undefined) throw new Error("tc-lint bug: no kernel for products of codes");
   const slower = (each: typeof first) => Math.max(each.computing, each.memory);
   return rest.reduce((best, each) => {

@@ -157,7 +157,7 @@ describe("the table", () => {
   it("has its rows as entries of the kernels", () => {
     for (const family of ["conv", "conv-hopper", "conv-tma", "conv-planes"]) {
       const list = new URL(`../../../cuda-runtime/kernels/${family}/entries.generated.cuh`, import.meta.url);
-      const names = [...readFileSync(list, "utf8").matchAll(/^[A-Z]+\((\w+),/gm)].map(([, name]) => name);
+      const names = [...readFileSync(list, "utf8").matchAll(/^[A-Z_]+\((\w+),/gm)].map(([, name]) => name);
       const rows = convTiles.filter((tile) => tile.family === family);
       const expected = rows.flatMap(({ entry, walk }) =>
         walk !== undefined && hasCopiedEnds(walk.product) ? [entry, entry + copiedEnds] : [entry],

@@ -1,12 +1,7 @@
 /** @file What kernels of codes do behind their sums on the GPU, and convolutions that TMA walks through, to the bit against loops. */
 import { noActivation } from "../../../cuda-runtime/ir/epilogue.ts";
-import { channelsLastOrder, type View } from "../../../cuda-runtime/ir/view.ts";
-import { windowOfRows } from "../../../cuda-runtime/kernels/code-rows/code-rows.ts";
-import {
-  type CodeWindow,
-  emitCodeConv,
-  emitCodeProduct,
-} from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
+import type { View } from "../../../cuda-runtime/ir/view.ts";
+import { emitCodeProduct } from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
 import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
 import type { CodeTail } from "../../../cuda-runtime/kernels/gemm-int8/tail.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
@@ -17,7 +12,7 @@ type Real = "float16" | "bfloat16" | "float32";
 const { fround } = Math;
 const most = { int8: 127, uint8: 255 } as const;
 const exact = { relative: 0, absolute: 0 };
-const allowed = {
+export const allowed = {
   ...{ int8: exact, uint8: exact, float32: { relative: 3e-7, absolute: 1e-6 } },
   ...{ float16: { relative: 1e-3, absolute: 1e-3 }, bfloat16: { relative: 8e-3, absolute: 1e-3 } },
 };
@@ -28,12 +23,12 @@ function roundToEven(value: number): number {
   return below % 2 === 0 ? below : below + 1;
 }
 
-function bounded(value: number, zero: number, type: Code): number {
+export function bounded(value: number, zero: number, type: Code): number {
   const [low, high] = type === "int8" ? [-128, 127] : [0, 255];
   return roundToEven(Math.min(Math.max(value, low - zero), high - zero)) + zero;
 }
 
-interface Ends {
+export interface Ends {
   /** Codes that are rounded to between, none, or floats. */
   readonly between: Code | undefined;
   readonly residual: Code | Real | undefined;
@@ -53,7 +48,7 @@ function isCode(type: Code | Real): type is Code {
 }
 
 /** A tail over `shape`, and what it makes of the sum scaled at an element. */
-function tailOf(
+export function tailOf(
   harness: Harness,
   { between, residual, to, hasRelu }: Ends,
   shape: readonly number[],
@@ -91,20 +86,24 @@ function tailOf(
 }
 
 /** Without Hopper's instructions; for a GPU of fewer multiprocessors. */
-function emitterOf({ emitter }: Harness, isMma: boolean, multiprocessors?: number): Harness["emitter"] {
+export function emitterOf(
+  { emitter }: Harness,
+  isMma: boolean,
+  multiprocessors?: number,
+): Harness["emitter"] {
   const { target } = emitter;
   const features = { ...target.features, wgmma: target.features.wgmma && !isMma };
   const count = multiprocessors ?? target.multiprocessors;
   return { ...emitter, target: { ...target, features, multiprocessors: count } };
 }
 
-function nameOf({ between, residual, to, hasRelu }: Ends): string {
+export function nameOf({ between, residual, to, hasRelu }: Ends): string {
   const parts = [between && `by ${between}`, residual && `plus ${residual}`, hasRelu && "relu", `to ${to}`];
   return parts.filter(Boolean).join(" ");
 }
 
 /** Sums times this are numbers around 1. */
-function scalesOf(
+export function scalesOf(
   harness: Harness,
   n: number,
   k: number,
@@ -117,7 +116,7 @@ function scalesOf(
   return { view: harness.tensor("float32", [n], { values }), values };
 }
 
-function zeroView(harness: Harness, codes: CodeNumbers | undefined): View | undefined {
+export function zeroView(harness: Harness, codes: CodeNumbers | undefined): View | undefined {
   return codes && harness.tensor(codes.type, [1], { values: [codes.zero] });
 }
 
@@ -152,109 +151,7 @@ function productCase(
   };
 }
 
-interface Conv {
-  readonly x: readonly [images: number, channels: number, height: number, width: number];
-  readonly filters: number;
-  readonly taps: number;
-  readonly stride?: number;
-  readonly pad?: number;
-  readonly dilation?: number;
-  readonly ends?: Ends | undefined;
-  /** Windows of rows side by side, of codes or of floats that are quantized. */
-  readonly rows?: "codes" | "floats";
-  readonly zero?: number;
-  readonly multiprocessors?: number;
-}
-
-function convCase(conv: Conv): KernelCase {
-  const {
-    x: shape,
-    filters,
-    taps,
-    stride = 1,
-    pad = 0,
-    dilation = 1,
-    rows,
-    zero = 0,
-    multiprocessors,
-  } = conv;
-  const plain: Ends = { between: "int8", residual: undefined, to: "int8", hasRelu: false };
-  const ends = conv.ends ?? plain;
-  const what = `${conv.ends === undefined ? "" : ` ${nameOf(ends)}`}${rows === undefined ? "" : ` rows of ${rows}`}`;
-  const few = multiprocessors === undefined ? "" : ` on ${multiprocessors} multiprocessors`;
-  return {
-    name: `convolution ${shape.join("x")} to ${filters} ${taps}x${taps}/${stride} pad ${pad} dilation ${dilation} zero ${zero}${what}${few}`,
-    run(harness) {
-      const [images, channels, height, width] = shape;
-      const order = channelsLastOrder(4);
-      const strides = [channels * height * width, 1, width * channels, channels];
-      const size = (input: number) => Math.floor((input + 2 * pad - (taps - 1) * dilation - 1) / stride) + 1;
-      const [outHeight, outWidth] = [size(height), size(width)];
-      const emitter = emitterOf(harness, false, multiprocessors);
-      const quantizer: CodeNumbers = { type: "uint8", scale: fround(0.017), zero };
-      const x =
-        rows === "floats"
-          ? harness.tensor("float32", shape, { seed: 3, scale: 2 })
-          : harness.tensor("uint8", shape, { seed: 3, scale: 90, ...(rows === undefined && { strides }) });
-      const w = harness.tensor("int8", [filters, channels, taps, taps], { seed: 4, scale: 127 });
-      const out = [images, filters, outHeight, outWidth] as const;
-      const to = harness.output(ends.to, out, order);
-      const scale = scalesOf(harness, filters, channels * taps * taps, ends);
-      const steps = [filters * outHeight * outWidth, 1, outWidth * filters, filters];
-      const { tail, result, zeroOut } = tailOf(harness, ends, out, steps);
-      const given: CodeWindow = {
-        ...{ x, w, to, strides: [stride, stride], dilations: [dilation, dilation], pads: [pad, pad] },
-      };
-      const window =
-        rows === undefined
-          ? given
-          : windowOfRows(emitter, given, "uint8", zero, rows === "floats" ? quantizer : undefined);
-      emitCodeConv(emitter, window, {
-        zeroA: zero === 0 ? undefined : harness.tensor("uint8", [1], { values: [zero] }),
-        epilogue: { scale: scale.view, zeroOut: zeroView(harness, zeroOut), tail: conv.ends && tail },
-      });
-      harness.execute();
-      const code = (value: number) =>
-        rows === "floats" ? bounded(fround(value / quantizer.scale), zero, "uint8") : value;
-      const [xs, ws] = [harness.values(x), harness.values(w)];
-      const expected = () =>
-        sumsOf(conv, Array.from(xs, code), ws, [outHeight, outWidth]).map((sum, at) => {
-          const filter = Math.floor(at / (outHeight * outWidth)) % filters;
-          const real = fround(fround(sum) * (scale.values[filter] ?? 0));
-          return conv.ends === undefined ? bounded(real, zeroOut?.zero ?? 0, "int8") : result(real, at);
-        });
-      harness.expectClose(to, expected, allowed[ends.to], "convolution");
-    },
-  };
-}
-
-/** [N, K, Y, X]. */
-function sumsOf(
-  { x: [images, channels, height, width], filters, taps, stride = 1, pad = 0, dilation = 1, zero = 0 }: Conv,
-  xs: ArrayLike<number>,
-  ws: ArrayLike<number>,
-  [outHeight, outWidth]: readonly [number, number],
-): number[] {
-  const sums: number[] = [];
-  for (let n = 0; n < images; n++)
-    for (let f = 0; f < filters; f++)
-      for (let p = 0; p < outHeight; p++)
-        for (let q = 0; q < outWidth; q++) {
-          let sum = 0;
-          for (let c = 0; c < channels; c++)
-            for (let tap = 0; tap < taps * taps; tap++) {
-              const i = p * stride - pad + Math.floor(tap / taps) * dilation;
-              const j = q * stride - pad + (tap % taps) * dilation;
-              if (i < 0 || i >= height || j < 0 || j >= width) continue;
-              const code = (xs[((n * channels + c) * height + i) * width + j] ?? 0) - zero;
-              sum += code * (ws[(f * channels + c) * taps * taps + tap] ?? 0);
-            }
-          sums.push(sum);
-        }
-  return sums;
-}
-
-const everyEnd: readonly Ends[] = [
+export const everyEnd: readonly Ends[] = [
   { between: "int8", residual: "int8", to: "int8", hasRelu: true },
   { between: "uint8", residual: "uint8", to: "uint8", hasRelu: false },
   { between: "int8", residual: "uint8", to: "int8", hasRelu: false },
@@ -303,35 +200,4 @@ const teams: KernelCase[] = (
   everyEnd.slice(0, 8).map((ends) => productCase([m, n, k], ends, false, multiprocessors)),
 );
 
-const [residualBlock] = everyEnd;
-/** Boxes of 128, 64 and 32 channels, few and many tiles, strides, dilation, images whose positions share a tile. */
-const images: readonly Conv[] = [
-  { x: [2, 64, 15, 13], filters: 64, taps: 3, pad: 1 },
-  // Teams that add up.
-  { x: [1, 512, 7, 7], filters: 128, taps: 3, pad: 1 },
-  { x: [1, 256, 14, 14], filters: 96, taps: 3, pad: 1, stride: 2, ends: everyEnd[0] },
-  { x: [1, 192, 9, 9], filters: 64, taps: 5, pad: 2 },
-  { x: [3, 128, 14, 14], filters: 128, taps: 3, pad: 1, stride: 2 },
-  { x: [1, 32, 12, 12], filters: 33, taps: 5, pad: 4, dilation: 2 },
-  { x: [3, 256, 15, 15], filters: 130, taps: 1, stride: 2 },
-  { x: [5, 48, 7, 7], filters: 48, taps: 3, pad: 1 },
-  { x: [2, 16, 20, 20], filters: 96, taps: 3, pad: 1 },
-  { x: [4, 192, 7, 7], filters: 136, taps: 3, pad: 1 },
-  { x: [2, 64, 15, 13], filters: 64, taps: 3, pad: 1, ends: residualBlock },
-  { x: [2, 144, 9, 11], filters: 72, taps: 3, pad: 1, ends: everyEnd[3] },
-  { x: [2, 64, 15, 13], filters: 64, taps: 3, pad: 1, zero: 117, ends: residualBlock },
-];
-const walks: KernelCase[] = images.flatMap((conv) =>
-  [undefined, 1, 4].map((multiprocessors) =>
-    convCase(multiprocessors === undefined ? conv : { ...conv, multiprocessors }),
-  ),
-);
-
-const stems: KernelCase[] = (["codes", "floats"] as const).flatMap((rows) => [
-  convCase({ x: [2, 3, 30, 33], filters: 64, taps: 7, stride: 2, pad: 3, rows }),
-  convCase({ x: [2, 3, 30, 33], filters: 64, taps: 7, stride: 2, pad: 3, rows, zero: 117 }),
-  convCase({ x: [1, 4, 16, 16], filters: 24, taps: 3, pad: 1, rows, zero: 9 }),
-  convCase({ x: [3, 1, 17, 9], filters: 40, taps: 5, pad: 2, rows }),
-]);
-
-export const cases: readonly KernelCase[] = [...products, ...perBlock, ...teams, ...walks, ...stems];
+export const cases: readonly KernelCase[] = [...products, ...perBlock, ...teams];
