@@ -6,6 +6,8 @@ import type { FusedOperator, FusionGraph } from "./fused.ts";
 import type { Slot } from "./slots.ts";
 
 export interface Frame extends FusionGraph {
+  /** Float32 values that are stored as float16 where types are the model's. */
+  readonly halves: ReadonlySet<Value>;
   readonly slots: Map<Value, Slot>;
   readonly parent: Frame | undefined;
   readonly operators: readonly FusedOperator[];

@@ -23,12 +23,13 @@ export function frameOf(
   computed?: ReadonlySet<Value>,
 ): Frame {
   const live = new LiveNodes(scope, wanted, computed);
-  const quantized = quantizedFor === undefined ? [] : recogniseQuantized(scope, quantizedFor);
-  const found = [quantized, ...recognisers.map((recognise) => recognise(scope))];
+  const quantized = quantizedFor && recogniseQuantized(scope, quantizedFor);
+  const found = [quantized?.macros ?? [], ...recognisers.map((recognise) => recognise(scope))];
   const graph: FusionGraph = { scope, live, macros: macrosOf(found.flat(), live) };
   const operators = fuseHorizontally(listOperators(graph), graph);
   return {
     ...graph,
+    halves: quantized?.halves ?? new Set(),
     slots: new Map(),
     parent,
     operators,
@@ -46,6 +47,7 @@ export function frameAround(scope: Scope, parent: Frame | undefined): Frame {
     scope,
     live: new LiveNodes(scope, []),
     macros: new Map(),
+    halves: new Set(),
     slots: new Map(),
     parent,
     operators: [],

@@ -63,7 +63,9 @@ export class ValueTable implements PlanValues {
     const owner = ownerOf(value, frame) ?? frame;
     const found = owner.slots.get(value) ?? this.#fixed.get(value);
     if (found !== undefined) return found;
-    const slot = newSlot(value, owner.scope, this.#precision);
+    const own = newSlot(value, owner.scope, this.#precision);
+    const isHalf = this.#precision === "model" && owner.halves.has(value);
+    const slot: Slot = isHalf ? { ...own, type: "float16" } : own;
     if (isFixed(value, owner.scope)) this.#fixed.set(value, slot);
     else owner.slots.set(value, slot);
     return slot;
