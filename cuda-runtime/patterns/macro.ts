@@ -5,6 +5,7 @@ import type { Emitter } from "../ir/emitter.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
+import type { CodesWanted } from "../lower/context.ts";
 
 /** What a macro sees of the values around it; the rest as for an operator. */
 export interface MacroContext extends Emitter {
@@ -22,6 +23,7 @@ export interface MacroContext extends Emitter {
    * caller reads. Memory of a concatenation is in `order` where it has none yet.
    */
   home(order?: readonly number[]): View | undefined;
+  codesBehind(): CodesWanted | undefined;
   setOutput(view: View): void;
   setExpr(expr: Expr): void;
   outputShape(): readonly number[];

@@ -6,6 +6,7 @@ import type { PlanTarget } from "../ir/step.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
 import { recogniseQuantized } from "../patterns/quantized.ts";
+import { quantizersIn } from "./codes-behind.ts";
 import { placeInConcats } from "./concat-layout.ts";
 import type { Frame } from "./frame.ts";
 import { type FusionGraph, listOperators } from "./fused.ts";
@@ -27,13 +28,15 @@ export function frameOf(
   const found = [quantized?.macros ?? [], ...recognisers.map((recognise) => recognise(scope))];
   const graph: FusionGraph = { scope, live, macros: macrosOf(found.flat(), live) };
   const operators = fuseHorizontally(listOperators(graph), graph);
+  const places = placeInConcats(operators, graph);
   return {
     ...graph,
     halves: quantized?.halves ?? new Set(),
+    quantizers: quantized === undefined ? new Map() : quantizersIn(graph, places),
     slots: new Map(),
     parent,
     operators,
-    places: placeInConcats(operators, graph),
+    places,
     concats: new Map(),
     done: new Set(),
     inside: new Set(),
@@ -48,6 +51,7 @@ export function frameAround(scope: Scope, parent: Frame | undefined): Frame {
     live: new LiveNodes(scope, []),
     macros: new Map(),
     halves: new Set(),
+    quantizers: new Map(),
     slots: new Map(),
     parent,
     operators: [],

@@ -4,6 +4,7 @@ import { elementsOfFact, storageOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
+import type { CodesWanted } from "../lower/context.ts";
 import type { Macro, MacroContext } from "../patterns/macro.ts";
 import { BaseContext } from "./base-context.ts";
 import { homeInConcat } from "./concat-in-place.ts";
@@ -52,6 +53,10 @@ export class MacroLowering extends BaseContext implements MacroContext {
     const { output } = this.#macro;
     const slot = this.values.slotOf(output, this.frame);
     return this.frame.homes.get(output) ?? homeInConcat(output, slot, order, this.frame, this.values);
+  }
+
+  codesBehind(): CodesWanted | undefined {
+    return this.codesOf(this.#macro.output);
   }
 
   setOutput(view: View): void {

@@ -20,7 +20,9 @@ export const codeTailStruct = new StructTable(
     rM: i32(),
     rType: i32(),
     added: nested(codeRealsStruct, "A residual of codes."),
-    least: f32("What results are raised to behind the residual: 0 for Relu, else -inf. Of codes it is in `low`."),
+    least: f32(
+      "What results are raised to behind the residual: 0 for Relu, else -inf. Of codes it is in `low`.",
+    ),
     scale: f32("Of d's codes."),
     inverse: f32("1 / scale, rounded, and what is left of it."),
     rest: f32(),

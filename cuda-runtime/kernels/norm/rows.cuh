@@ -1,5 +1,6 @@
 // A row is contiguous; rows lie a stride apart. The row stays in registers, so that it is read once.
 #pragma once
+#include "../common/codes.cuh"
 #include "../common/launch.cuh"
 #include "vector.cuh"
 #include "params.generated.cuh"
@@ -30,6 +31,31 @@ __device__ __forceinline__ void loadSum(const RowNormParams& p, const RowCut<T, 
   for (int i = 0; i < WIDTH; i++) v[i] += other[i];
 }
 
+// Rows of codes are packed, so that runs of eight begin at multiples of 4.
+template <typename T, int WIDTH, bool PHASED>
+__device__ __forceinline__ void storeCodes(const RowNormParams& p, const RowCut<T, WIDTH, PHASED>& cut, int row, int col,
+                                           const float* v) {
+  constexpr int words = (WIDTH + 3) / 4;
+  unsigned char* to = static_cast<unsigned char*>(p.codes) + static_cast<int64_t>(row) * p.cols + col;
+  uint32_t codes[words];
+#pragma unroll
+  for (int j = 0; j < words; j++) {
+    float four[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) four[i] = v[min(4 * j + i, WIDTH - 1)];
+    codes[j] = codesOf(four, p.to);
+  }
+  if (WIDTH == 8 && cut.isWhole(col)) {
+#pragma unroll
+    for (int j = 0; j < words; j++) reinterpret_cast<uint32_t*>(to)[j] = codes[j];
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < WIDTH; i++) {
+    if (cut.owns(col + i)) to[i] = static_cast<unsigned char>(codes[i / 4] >> (i % 4 * 8));
+  }
+}
+
 template <typename T, int WIDTH, bool PHASED>
 __device__ __forceinline__ void storeNormalized(const RowNormParams& p, const RowCut<T, WIDTH, PHASED>& cut, int row, int col,
                                                 float mean, float invStd, const float* v) {
@@ -42,7 +68,8 @@ __device__ __forceinline__ void storeNormalized(const RowNormParams& p, const Ro
     if (p.scale != nullptr) out[i] *= scale[i];
     if (p.bias != nullptr) out[i] += bias[i];
   }
-  cut.store(p.y, static_cast<int64_t>(row) * p.yStride, p.yType, col, out);
+  if (p.y != nullptr) cut.store(p.y, static_cast<int64_t>(row) * p.yStride, p.yType, col, out);
+  if (p.codes != nullptr) storeCodes<T, WIDTH, PHASED>(p, cut, row, col, out);
 }
 
 __device__ __forceinline__ void storeStatistics(const RowNormParams& p, int row, float mean, float invStd) {
