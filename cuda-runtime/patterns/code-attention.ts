@@ -4,15 +4,27 @@
  */
 import { maxOf, minOf } from "../../src/ir/lists.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
-import { isCodeType } from "../kernels/gemm-int8/tail.ts";
+import type { StorageType } from "../ir/storage.ts";
+import { type CodeNumbers, isCodeType, isSameCodes } from "../kernels/gemm-int8/tail.ts";
 import type { Quantized } from "../lower/quantized-products.ts";
 import { type AttentionMatch, attentionsOf } from "./attention.ts";
 import type { PatternGraph } from "./graph.ts";
+import { quantizerOf } from "./quantized-tail.ts";
 
 /** What half holds with room to spare. */
 const largest = 60_000;
 /** Of codes: a step below is lost among halves that are not normal. */
 const leastStep = 2 ** -18;
+
+/** Keys that Hopper's own kernels, which store floats alone, do not take less for than a launch that quantizes. */
+const mostKeysOfCodes = 256;
+
+/** Float32 values that are stored as something else. */
+export interface StoredAs {
+  readonly type: StorageType;
+  /** What they are rounded to already. */
+  readonly codes?: CodeNumbers;
+}
 
 /** Operators that hand on the elements of their first input, in its type. */
 const movers: ReadonlySet<string> = new Set([
@@ -20,25 +32,62 @@ const movers: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Float32 values to be stored as float16: sources of queries, keys and values, what moves their elements, and results.
- * @param products Products of codes, by the values that they make.
+ * Sources of queries, keys and values, and results with whatever moves their elements.
+ * @param products Products of codes.
  */
-export function halvesOf(graph: PatternGraph, products: ReadonlyMap<Value, Quantized>): ReadonlySet<Value> {
-  let found = attentionsOf(graph.scope).flatMap((match) => betweenCodes(match, graph, products) ?? []);
+export function storedBetweenCodes(
+  graph: PatternGraph,
+  products: readonly CodeProduct[],
+): ReadonlyMap<Value, StoredAs> {
+  const byValue = new Map(products.map(({ output, quantized }) => [output, quantized]));
+  const taken = new Set(products.flatMap(({ nodes }) => nodes));
+  let found = attentionsOf(graph.scope).flatMap((match) => betweenCodes(match, graph, byValue) ?? []);
   for (;;) {
     const own = new Set(found.flatMap(({ match }) => match.nodes));
     const kept = found.filter(({ sources }) =>
-      sources.every((source) => leadsOnlyTo(source, (node) => own.has(node), graph)),
+      sources.every((source) => endsOf(source, (node) => own.has(node), graph) !== undefined),
     );
     if (kept.length === found.length) break;
     found = kept;
   }
-  return new Set(found.flatMap(({ match, sources }) => [...sources, match.output]));
+  const half: StoredAs = { type: "float16" };
+  return new Map(
+    found.flatMap(({ match, sources, ends }) => [
+      ...sources.map((source) => [source, half] as const),
+      [match.output, half] as const,
+      ...codesOf(match, ends, taken, graph),
+    ]),
+  );
+}
+
+/** The result and what moves its elements as the codes that all of `ends` make, where attention may write them. */
+function codesOf(
+  { pattern, output }: AttentionMatch,
+  { nodes, values }: Ends,
+  taken: ReadonlySet<Node>,
+  graph: PatternGraph,
+): (readonly [Value, StoredAs])[] {
+  const all = nodes.map((node) => (taken.has(node) ? undefined : quantizerOf(node, graph)));
+  const [codes] = all;
+  const isOne = all.every((each) => isSameCodes(each, codes));
+  const isMasked = pattern.masks.some(({ value }) => graph.elements(value) === undefined);
+  const [keys = 0, size = 1] = pattern.v.shape.slice(-2);
+  const mayWrite = size % 2 === 0 && (isMasked || keys <= mostKeysOfCodes);
+  if (codes === undefined || !isOne || !mayWrite) return [];
+  return [output, ...values].map((value) => [value, { type: codes.type, codes }] as const);
 }
 
 interface Between {
   readonly match: AttentionMatch;
   readonly sources: readonly Value[];
+  readonly ends: Ends;
+}
+
+/** A product of codes as it was recognised. */
+export interface CodeProduct {
+  readonly quantized: Quantized;
+  readonly output: Value;
+  readonly nodes: readonly Node[];
 }
 
 function betweenCodes(
@@ -53,7 +102,8 @@ function betweenCodes(
     return graph.dtype(source) === "float32" && most <= largest && step >= leastStep;
   });
   if (!isOfCodes || graph.dtype(match.output) !== "float32") return undefined;
-  return leadsOnlyTo(match.output, (node) => makesBytes(node, graph), graph) ? { match, sources } : undefined;
+  const ends = endsOf(match.output, (node) => makesBytes(node, graph), graph);
+  return ends && { match, sources, ends };
 }
 
 /** The value whose elements these are. */
@@ -63,20 +113,32 @@ function sourceOf(value: Value, graph: PatternGraph): Value {
   return from === undefined ? value : sourceOf(from, graph);
 }
 
-/** Whether all that reads the value, or a copy of its elements, is such a node. */
-function leadsOnlyTo(value: Value, isEnd: (node: Node) => boolean, graph: PatternGraph): boolean {
+interface Ends {
+  readonly nodes: readonly Node[];
+  /** Copies of the value's elements on the way. */
+  readonly values: readonly Value[];
+}
+
+/** The nodes that read the value, or a copy of its elements, where all of them are such nodes. */
+function endsOf(value: Value, isEnd: (node: Node) => boolean, graph: PatternGraph): Ends | undefined {
   const readers = graph.readersOf(value);
-  if (value.isOutput || value.graph !== graph.scope.graph || readers.length === 0) return false;
-  return readers.every((node) => {
-    if (isEnd(node)) return true;
-    return (
-      movers.has(operatorOf(node)) &&
-      node.inputs[0] === value &&
-      node.outputs.every(
-        (output) => output === undefined || isUnread(output, graph) || leadsOnlyTo(output, isEnd, graph),
-      )
-    );
-  });
+  if (value.isOutput || value.graph !== graph.scope.graph || readers.length === 0) return undefined;
+  const nodes: Node[] = [];
+  const values: Value[] = [];
+  for (const node of readers) {
+    if (isEnd(node)) nodes.push(node);
+    else if (!movers.has(operatorOf(node)) || node.inputs[0] !== value) return undefined;
+    else {
+      for (const output of node.outputs) {
+        if (output === undefined || isUnread(output, graph)) continue;
+        const behind = endsOf(output, isEnd, graph);
+        if (behind === undefined) return undefined;
+        nodes.push(...behind.nodes);
+        values.push(output, ...behind.values);
+      }
+    }
+  }
+  return { nodes, values };
 }
 
 function isUnread(value: Value, graph: PatternGraph): boolean {

@@ -5,6 +5,7 @@ import type { Emitter } from "../ir/emitter.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
+import type { CodeNumbers } from "../kernels/gemm-int8/tail.ts";
 import type { CodesWanted } from "../lower/context.ts";
 
 /** What a macro sees of the values around it; the rest as for an operator. */
@@ -26,6 +27,8 @@ export interface MacroContext extends Emitter {
   codesBehind(): CodesWanted | undefined;
   setOutput(view: View): void;
   setExpr(expr: Expr): void;
+  /** What the output is to be rounded to, where its type is theirs. */
+  outputCodes(): CodeNumbers | undefined;
   outputShape(): readonly number[];
   outputType(): StorageType;
 }

@@ -2,25 +2,21 @@
 import type { Value } from "../../src/ir/model.ts";
 import { joinsOthers, QuantizedGroup } from "../lower/quantized-group.ts";
 import type { Quantized } from "../lower/quantized-products.ts";
+import type { CodeProduct, StoredAs } from "./code-attention.ts";
 import type { PatternGraph } from "./graph.ts";
-
-interface Product {
-  readonly quantized: Quantized;
-  readonly output: Value;
-}
 
 /** Of products of the same codes by int8 matrices of the file, stored as one type. */
 export function groupsOf(
-  found: readonly Product[],
-  halves: ReadonlySet<Value>,
+  found: readonly CodeProduct[],
+  stored: ReadonlyMap<Value, StoredAs>,
   graph: PatternGraph,
 ): ReadonlyMap<Quantized, QuantizedGroup> {
-  const kinds = [true, false].map((isHalf) => found.filter(({ output }) => halves.has(output) === isHalf));
+  const kinds = [true, false].map((isHalf) => found.filter(({ output }) => stored.has(output) === isHalf));
   return new Map(kinds.flatMap((members) => [...groupsOfOneType(members, graph)]));
 }
 
 function groupsOfOneType(
-  found: readonly Product[],
+  found: readonly CodeProduct[],
   graph: PatternGraph,
 ): ReadonlyMap<Quantized, QuantizedGroup> {
   const groups = new Map<Value, Quantized[]>();

@@ -17,7 +17,7 @@ import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
 import { hasTail } from "../kernels/gemm-int8/tail.ts";
 import { takesRows } from "../lower/code-products.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
-import { halvesOf } from "./code-attention.ts";
+import { type StoredAs, storedBetweenCodes } from "./code-attention.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
 import { groupsOf } from "./quantized-groups.ts";
@@ -32,8 +32,8 @@ interface Codes extends Quantizer {
 
 export interface QuantizedMatches {
   readonly macros: readonly Macro[];
-  /** Float32 values that are stored as float16. */
-  readonly halves: ReadonlySet<Value>;
+  /** Float32 values that are stored as something else. */
+  readonly stored: ReadonlyMap<Value, StoredAs>;
 }
 
 export function recogniseQuantized(scope: Scope, target: PlanTarget): QuantizedMatches {
@@ -47,16 +47,15 @@ export function recogniseQuantized(scope: Scope, target: PlanTarget): QuantizedM
     for (const each of product.nodes) spent.add(each);
     return product;
   });
-  const products = new Map(found.map(({ output, quantized }) => [output, quantized]));
-  const halves = target.features.half ? halvesOf(graph, products) : new Set<Value>();
-  const groups = groupsOf(found, halves, graph);
+  const stored = target.features.half ? storedBetweenCodes(graph, found) : new Map<Value, StoredAs>();
+  const groups = groupsOf(found, stored, graph);
   const macros = found.map(({ quantized, ...macro }) => {
     const group = groups.get(quantized);
     const lower = (context: MacroContext) =>
       group === undefined ? lowerQuantized(context, quantized) : group.lower(context, quantized);
     return { ...macro, lower };
   });
-  return { macros, halves };
+  return { macros, stored };
 }
 
 interface Product extends Omit<Macro, "lower"> {

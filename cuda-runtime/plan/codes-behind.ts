@@ -1,10 +1,9 @@
 /** @file Which QuantizeLinear read floats, and codes that whoever makes the floats writes for them. */
-import { intAttributeIn } from "../../src/facts/attributes.ts";
-import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
-import { type CodeNumbers, tailQuantizes } from "../kernels/gemm-int8/tail.ts";
+import type { Node, Value } from "../../src/ir/model.ts";
+import { type CodeNumbers, isSameCodes } from "../kernels/gemm-int8/tail.ts";
 import type { CodesWanted } from "../lower/context.ts";
 import { PatternGraph } from "../patterns/graph.ts";
-import { numbersOf } from "../patterns/quantized-tail.ts";
+import { quantizerOf } from "../patterns/quantized-tail.ts";
 import type { Place } from "./concat-layout.ts";
 import type { Frame } from "./frame.ts";
 import type { FusionGraph } from "./fused.ts";
@@ -24,32 +23,27 @@ export function quantizersIn(
   const found = new Map<Value, Quantizers>();
   for (const node of graph.scope.graph.nodes) {
     const [value] = node.inputs;
-    const numbers = quantizerOf(node, graph, places);
+    const numbers = freeQuantizerOf(node, graph, places);
     if (value === undefined || numbers === undefined) continue;
     const known = found.get(value);
-    const isSame =
-      known?.numbers.scale === numbers.scale &&
-      known.numbers.zero === numbers.zero &&
-      known.numbers.type === numbers.type;
     if (known === undefined) found.set(value, { numbers, nodes: [node] });
-    else if (isSame) found.set(value, { numbers, nodes: [...known.nodes, node] });
+    else if (isSameCodes(known.numbers, numbers))
+      found.set(value, { numbers, nodes: [...known.nodes, node] });
   }
   return found;
 }
 
 /** Of nodes that are no part of a fusion, and whose codes may lie anywhere. */
-function quantizerOf(
+function freeQuantizerOf(
   node: Node,
   graph: FusionGraph,
   places: ReadonlyMap<Value, Place>,
 ): CodeNumbers | undefined {
   const [codes] = node.outputs;
   const { live, macros, scope } = graph;
-  if (operatorOf(node) !== "QuantizeLinear" || codes === undefined) return undefined;
-  if (!live.has(node) || macros.has(node) || live.isSeen(codes) || places.has(codes)) return undefined;
-  if ((intAttributeIn(node, "block_size", scope) ?? 0) !== 0) return undefined;
-  const numbers = numbersOf(node.inputs, codes, PatternGraph.of(scope));
-  return numbers !== undefined && tailQuantizes(numbers) ? numbers : undefined;
+  if (codes === undefined || !live.has(node) || macros.has(node) || live.isSeen(codes) || places.has(codes))
+    return undefined;
+  return quantizerOf(node, PatternGraph.of(scope));
 }
 
 /** Codes that the float's maker may write; those that it asks memory for are made then. */

@@ -31,7 +31,7 @@ export function frameOf(
   const places = placeInConcats(operators, graph);
   return {
     ...graph,
-    halves: quantized?.halves ?? new Set(),
+    stored: storedIn(live, quantized?.stored),
     quantizers: quantized === undefined ? new Map() : quantizersIn(graph, places),
     slots: new Map(),
     parent,
@@ -44,13 +44,19 @@ export function frameOf(
   };
 }
 
+/** Nothing where one of the values is handed from one plan to another, as what the model says. */
+function storedIn(live: LiveNodes, stored: Frame["stored"] = new Map()): Frame["stored"] {
+  const isOwn = [...stored.keys()].every((value) => !live.isSeen(value) && !live.isComputed(value));
+  return isOwn ? stored : new Map();
+}
+
 /** Around a graph that is planned by itself: its values have places, and none of its nodes is lowered. */
 export function frameAround(scope: Scope, parent: Frame | undefined): Frame {
   return {
     scope,
     live: new LiveNodes(scope, []),
     macros: new Map(),
-    halves: new Set(),
+    stored: new Map(),
     quantizers: new Map(),
     slots: new Map(),
     parent,

@@ -64,8 +64,7 @@ export class ValueTable implements PlanValues {
     const found = owner.slots.get(value) ?? this.#fixed.get(value);
     if (found !== undefined) return found;
     const own = newSlot(value, owner.scope, this.#precision);
-    const isHalf = this.#precision === "model" && owner.halves.has(value);
-    const slot: Slot = isHalf ? { ...own, type: "float16" } : own;
+    const slot: Slot = { ...own, ...(this.#precision === "model" ? owner.stored.get(value) : undefined) };
     if (isFixed(value, owner.scope)) this.#fixed.set(value, slot);
     else owner.slots.set(value, slot);
     return slot;

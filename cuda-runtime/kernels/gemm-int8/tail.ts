@@ -54,6 +54,10 @@ export function tailQuantizes({ scale, type, zero }: CodeNumbers): boolean {
   return scale >= 2 ** -60 && scale <= 2 ** 60 && Number.isInteger(zero) && zero >= least && zero <= most;
 }
 
+export function isSameCodes(a: CodeNumbers | undefined, b: CodeNumbers | undefined): boolean {
+  return a?.scale === b?.scale && a?.zero === b?.zero && a?.type === b?.type;
+}
+
 export function isCodeType(type: string | undefined): type is CodeNumbers["type"] {
   return type === "int8" || type === "uint8";
 }

@@ -9,7 +9,7 @@ import { floats, info, integers, modelBytes, node, type types } from "../../onnx
 import { drawn, stored } from "../../verify/code-models.ts";
 import { attributes, launchesOf } from "../small-plan.ts";
 
-const [batch, tokens, heads, size] = [2, 8, 2, 16];
+const [batch, heads, size] = [2, 2, 16];
 const width = heads * size;
 const parts = ["q", "k", "v"] as const;
 
@@ -21,6 +21,9 @@ interface Layer {
   /** Floats that somebody reads as well. */
   readonly seen?: string;
   readonly bias?: number;
+  readonly tokens?: number;
+  /** The result is quantized by other numbers as well. */
+  readonly isTwice?: boolean;
 }
 
 /** Codes and floats of `name`: `name`_codes and `name`_real. */
@@ -30,6 +33,12 @@ function rounded(name: string, scale = "s"): types.INodeProto[] {
     node("DequantizeLinear", [`${name}_codes`, scale, "z"], [`${name}_real`]),
   ];
 }
+
+const twice = [
+  node("QuantizeLinear", ["attended", "ws", "z"], ["other_codes"]),
+  node("DequantizeLinear", ["other_codes", "ws", "z"], ["other_real"]),
+  node("Softmax", ["other_real"], ["twice"]),
+];
 
 function projection(part: string, of: Layer["of"]): types.INodeProto[] {
   const made = of === "codes" ? `${part}_sum_real` : `${part}_sum`;
@@ -45,13 +54,15 @@ function projection(part: string, of: Layer["of"]): types.INodeProto[] {
   ];
 }
 
-function layer({ of, scale = 0.04, isMasked = false, seen, bias = 0.5 }: Layer): types.IGraphProto {
+function layer(given: Layer): types.IGraphProto {
+  const { of, scale = 0.04, isMasked = false, seen, bias = 0.5, tokens = 8, isTwice = false } = given;
+  const outputs = [...(seen === undefined ? [] : [seen]), ...(isTwice ? ["twice"] : [])];
   const weights = [...parts, "o"].map((part, seed) =>
     stored(`w${part}`, "int8", [width, width], drawn(width * width, -100, 100, seed + 1)),
   );
   return {
     input: [info("x", [batch, tokens, width]), info("mask", [batch, 1, 1, tokens])],
-    output: [info("y", [batch, tokens, width]), ...(seen === undefined ? [] : [info(seen)])],
+    output: [info("y", [batch, tokens, width]), ...outputs.map((name) => info(name))],
     initializer: [
       ...[...weights, floats("s", [], [0.04]), floats("own", [], [scale]), floats("ws", [], [0.004])],
       ...[stored("z", "int8", [], [3]), floats("root", [], [0.25])],
@@ -71,6 +82,7 @@ function layer({ of, scale = 0.04, isMasked = false, seen, bias = 0.5 }: Layer):
       node("Transpose", ["sums"], ["turned"], { attribute: [attributes("perm", [0, 2, 1, 3])] }),
       node("Reshape", ["turned", "whole"], ["attended"]),
       ...rounded("attended"),
+      ...(isTwice ? twice : []),
       node("DequantizeLinear", ["wo", "ws"], ["wo_real"]),
       node("MatMul", ["attended_real", "wo_real"], ["projected"]),
       node("Add", ["projected", "bias"], ["out"]),
@@ -92,19 +104,18 @@ function attentionOf(launches: readonly Launch[]): Launch | undefined {
 const typesOf = (views: Launch["reads"] | undefined) => views?.map(({ type }) => type);
 
 describe("attention between codes", () => {
-  test("reads halves that one product of codes stores, and writes halves", () => {
+  test("reads halves that one product of codes stores, and writes codes", () => {
     const launches = launched(layer({ of: "sums" }));
     const attention = attentionOf(launches);
     expect(attention?.kernel.entry).toMatch(/^attention_f16_/);
     expect(typesOf(attention?.reads)).toEqual(["float16", "float16", "float16"]);
-    expect(typesOf(attention?.writes)).toEqual(["float16"]);
+    expect(typesOf(attention?.writes)).toEqual(["int8"]);
     const products = launches.filter(({ kernel }) => kernel.entry.startsWith("codes_"));
     expect(products.map(({ writes }) => typesOf(writes))).toEqual([["float16"], ["float32"]]);
     expect(launches.map(({ kernel }) => kernel.entry.replace(/_.*/, ""))).toEqual([
       "rownorm",
       "codes",
       "attention",
-      "chain",
       "codes",
     ]);
   });
@@ -112,6 +123,15 @@ describe("attention between codes", () => {
   test("reads what codes of a byte stand for as halves", () => {
     const attention = attentionOf(launched(layer({ of: "codes" })));
     expect(attention?.kernel.entry).toMatch(/^attention_f16_/);
+  });
+
+  test.each([
+    ["is quantized in two ways", layer({ of: "sums", isTwice: true })],
+    ["has many keys and no mask", layer({ of: "sums", tokens: 300 })],
+  ])("writes halves where it %s", (_, graph) => {
+    const attention = attentionOf(launched(graph));
+    expect(attention?.kernel.entry).toMatch(/^attention_f16_/);
+    expect(typesOf(attention?.writes)).toEqual(["float16"]);
   });
 
   test("adds a mask of float32", () => {
