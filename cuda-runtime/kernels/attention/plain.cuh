@@ -14,7 +14,7 @@ template <int D, int ROWS> struct PlainAttention {
   // Loads of several elements are under way together: one by one each would wait for memory.
   template <typename T>
   __device__ __forceinline__ static void copyRowsOf(float* to, int pitch, const T* from, int rowStride, int count, int dim) {
-    constexpr int together = ROWS * D < 128 * 16 ? ROWS * D / 128 : 16;
+    constexpr int together = 8;
     static_assert(ROWS * D % (128 * together) == 0, "whole rounds");
 #pragma unroll 1
     for (int first = threadIdx.x; first < ROWS * D; first += 128 * together) {
