@@ -33,11 +33,14 @@ export interface RowNormRequest {
   readonly epsilon: number;
 }
 
+/** Forms that store floats alone: codes would take registers that a block more of a multiprocessor needs. */
+const ofFloats = /_(?:lanes4|warp4)$/;
+
 /** `accepts`: which launches may be taken, for those who time them; all unless given. */
 export function emitRowNorm(
   emitter: Emitter,
   request: RowNormRequest,
-  accepts?: (launch: RowLaunch) => boolean,
+  accepts: (launch: RowLaunch) => boolean = () => true,
 ): void {
   const { x, y, codes, skip, skipBias, scale, bias, sum, mean, invStd, isRms, epsilon } = request;
   const [rows = 0, cols = 0] = x.shape;
@@ -51,7 +54,8 @@ export function emitRowNorm(
   const views = [...given, ...written];
   const isPlain = skip === undefined && sum === undefined && codes === undefined;
   const others = isPlain ? stayingCandidates(x.type, size, views, emitter.target) : [];
-  const choices = { others, accepts };
+  const mayTake = (launch: RowLaunch) => codes === undefined || !ofFloats.test(launch.entry);
+  const choices = { others, accepts: (launch: RowLaunch) => mayTake(launch) && accepts(launch) };
   const { launch, microseconds } = chooseRows("rownorm", x.type, size, views, emitter.target, choices);
   const { entry, grid, block, sharedBytes, detail } = launch;
   emitter.launch({
