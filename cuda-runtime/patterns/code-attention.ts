@@ -2,12 +2,12 @@
  * @file Attention between codes: where queries, keys and values are made of codes of a byte and the result becomes such codes again,
  * the floats between are kept as halves, whose last place is far below a code's step, and the Tensor Cores take them.
  */
-import { maxOf, minOf } from "../../src/ir/lists.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { type CodeNumbers, isCodeType, isSameCodes } from "../kernels/gemm-int8/tail.ts";
 import type { Quantized } from "../lower/quantized-products.ts";
 import { type AttentionMatch, attentionsOf } from "./attention.ts";
+import { rangeOf } from "./code-ranges.ts";
 import type { PatternGraph } from "./graph.ts";
 import { quantizerOf } from "./quantized-tail.ts";
 
@@ -26,6 +26,12 @@ export interface StoredAs {
   readonly codes?: CodeNumbers;
 }
 
+export interface StoredBetween {
+  readonly types: ReadonlyMap<Value, StoredAs>;
+  /** Of each attention that they are of. */
+  readonly results: readonly Value[];
+}
+
 /** Operators that hand on the elements of their first input, in its type. */
 const movers: ReadonlySet<string> = new Set([
   ...["Expand", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"],
@@ -35,29 +41,32 @@ const movers: ReadonlySet<string> = new Set([
  * Sources of queries, keys and values, and results with whatever moves their elements.
  * @param products Products of codes.
  */
-export function storedBetweenCodes(
-  graph: PatternGraph,
-  products: readonly CodeProduct[],
-): ReadonlyMap<Value, StoredAs> {
+export function storedBetweenCodes(graph: PatternGraph, products: readonly CodeProduct[]): StoredBetween {
   const byValue = new Map(products.map(({ output, quantized }) => [output, quantized]));
   const taken = new Set(products.flatMap(({ nodes }) => nodes));
-  let found = attentionsOf(graph.scope).flatMap((match) => betweenCodes(match, graph, byValue) ?? []);
-  for (;;) {
-    const own = new Set(found.flatMap(({ match }) => match.nodes));
-    const kept = found.filter(({ sources }) =>
-      sources.every((source) => endsOf(source, (node) => own.has(node), graph) !== undefined),
-    );
-    if (kept.length === found.length) break;
-    found = kept;
-  }
+  const free = attentionsOf(graph.scope).filter(({ nodes }) => !nodes.some((node) => taken.has(node)));
+  const found = readAlone(
+    free.flatMap((match) => betweenCodes(match, graph, byValue) ?? []),
+    graph,
+  );
   const half: StoredAs = { type: "float16" };
-  return new Map(
+  const types = new Map(
     found.flatMap(({ match, sources, ends }) => [
-      ...sources.map((source) => [source, half] as const),
+      ...sources.flatMap(({ value, scaled }) => [value, ...scaled].map((each) => [each, half] as const)),
       [match.output, half] as const,
       ...codesOf(match, ends, taken, graph),
     ]),
   );
+  return { types, results: found.map(({ match }) => match.output) };
+}
+
+/** Those whose sources nobody else reads. */
+function readAlone(found: readonly Between[], graph: PatternGraph): readonly Between[] {
+  const own = new Set(found.flatMap(({ match }) => match.nodes));
+  const kept = found.filter(({ sources }) =>
+    sources.every(({ value }) => endsOf(value, (node) => own.has(node), behindScale, graph) !== undefined),
+  );
+  return kept.length === found.length ? kept : readAlone(kept, graph);
 }
 
 /** The result and what moves its elements as the codes that all of `ends` make, where attention may write them. */
@@ -79,7 +88,7 @@ function codesOf(
 
 interface Between {
   readonly match: AttentionMatch;
-  readonly sources: readonly Value[];
+  readonly sources: readonly Source[];
   readonly ends: Ends;
 }
 
@@ -97,21 +106,54 @@ function betweenCodes(
 ): Between | undefined {
   const { q, k, v } = match.pattern;
   const sources = [q, k, v].map(({ value }) => sourceOf(value, graph));
-  const isOfCodes = sources.every((source) => {
-    const { most, step } = rangeOf(source, graph, products);
-    return graph.dtype(source) === "float32" && most <= largest && step >= leastStep;
+  const isOfCodes = sources.every(({ value, factor }) => {
+    const { most, step } = rangeOf(value, graph, products);
+    const [up, down] = [Math.max(1, factor), Math.min(1, factor)];
+    return graph.dtype(value) === "float32" && most * up <= largest && step * down >= leastStep;
   });
   if (!isOfCodes || graph.dtype(match.output) !== "float32") return undefined;
-  const ends = endsOf(match.output, (node) => makesBytes(node, graph), graph);
+  const ends = endsOf(match.output, (node) => makesBytes(node, graph), behindMove, graph);
   return ends && { match, sources, ends };
 }
 
-/** The value whose elements these are. */
-function sourceOf(value: Value, graph: PatternGraph): Value {
+interface Source {
+  readonly value: Value;
+  /** Products of it with numbers on the way, and of these numbers their magnitude. */
+  readonly scaled: readonly Value[];
+  readonly factor: number;
+}
+
+/** The value whose elements these are, or are but for a factor. */
+function sourceOf(value: Value, graph: PatternGraph): Source {
   const producer = graph.producerOf(value);
   const from = producer !== undefined && movers.has(operatorOf(producer)) ? producer.inputs[0] : undefined;
-  return from === undefined ? value : sourceOf(from, graph);
+  if (from !== undefined) return sourceOf(from, graph);
+  const scaling = producer && scalingOf(producer, graph);
+  if (scaling === undefined) return { value, scaled: [], factor: 1 };
+  const { value: first, scaled, factor } = sourceOf(scaling.value, graph);
+  return { value: first, scaled: [...scaled, value], factor: factor * scaling.factor };
 }
+
+/** A product of a value with a number. */
+function scalingOf(node: Node, graph: PatternGraph): { value: Value; factor: number } | undefined {
+  const [a, b] = node.inputs;
+  const operator = operatorOf(node);
+  if (a === undefined || b === undefined || (operator !== "Mul" && operator !== "Div")) return undefined;
+  const [left, right] = [operator === "Mul" ? graph.number(a) : undefined, graph.number(b)];
+  const [value, number] = right === undefined ? [b, left] : [a, right];
+  const isAlike = graph.shape(value)?.join() === graph.shape(node.outputs[0])?.join();
+  if (number === undefined || number === 0 || !isAlike) return undefined;
+  return { value, factor: Math.abs(operator === "Mul" ? number : 1 / number) };
+}
+
+/** What hands on the elements of the value that it reads: its outputs. */
+type Behind = (node: Node, value: Value, graph: PatternGraph) => Node["outputs"] | undefined;
+
+const behindMove: Behind = (node, value) =>
+  movers.has(operatorOf(node)) && node.inputs[0] === value ? node.outputs : undefined;
+
+const behindScale: Behind = (node, value, graph) =>
+  behindMove(node, value, graph) ?? (scalingOf(node, graph)?.value === value ? node.outputs : undefined);
 
 interface Ends {
   readonly nodes: readonly Node[];
@@ -120,22 +162,29 @@ interface Ends {
 }
 
 /** The nodes that read the value, or a copy of its elements, where all of them are such nodes. */
-function endsOf(value: Value, isEnd: (node: Node) => boolean, graph: PatternGraph): Ends | undefined {
+function endsOf(
+  value: Value,
+  isEnd: (node: Node) => boolean,
+  behind: Behind,
+  graph: PatternGraph,
+): Ends | undefined {
   const readers = graph.readersOf(value);
   if (value.isOutput || value.graph !== graph.scope.graph || readers.length === 0) return undefined;
   const nodes: Node[] = [];
   const values: Value[] = [];
   for (const node of readers) {
-    if (isEnd(node)) nodes.push(node);
-    else if (!movers.has(operatorOf(node)) || node.inputs[0] !== value) return undefined;
-    else {
-      for (const output of node.outputs) {
-        if (output === undefined || isUnread(output, graph)) continue;
-        const behind = endsOf(output, isEnd, graph);
-        if (behind === undefined) return undefined;
-        nodes.push(...behind.nodes);
-        values.push(output, ...behind.values);
-      }
+    if (isEnd(node)) {
+      nodes.push(node);
+      continue;
+    }
+    const outputs = behind(node, value, graph);
+    if (outputs === undefined) return undefined;
+    for (const output of outputs) {
+      if (output === undefined || isUnread(output, graph)) continue;
+      const further = endsOf(output, isEnd, behind, graph);
+      if (further === undefined) return undefined;
+      nodes.push(...further.nodes);
+      values.push(output, ...further.values);
     }
   }
   return { nodes, values };
@@ -153,54 +202,4 @@ function makesBytes(node: Node, graph: PatternGraph): boolean {
     scale !== undefined &&
     scale >= leastStep
   );
-}
-
-interface Range {
-  /** The largest magnitude. */
-  readonly most: number;
-  /** Between neighbouring numbers. */
-  readonly step: number;
-}
-
-const unknown: Range = { most: Number.POSITIVE_INFINITY, step: 0 };
-
-function rangeOf(value: Value, graph: PatternGraph, products: ReadonlyMap<Value, Quantized>): Range {
-  const product = products.get(value);
-  if (product !== undefined) return rangeOfProduct(product, graph);
-  const producer = graph.producerOf(value);
-  const [codes, scale, zero] = producer?.inputs ?? [];
-  const isOwn = producer !== undefined && operatorOf(producer) === "DequantizeLinear";
-  return isOwn ? rangeOfCodes(codes, scale, zero, graph) : unknown;
-}
-
-function rangeOfCodes(
-  codes: Value | undefined,
-  scale: Value | undefined,
-  zero: Value | undefined,
-  graph: PatternGraph,
-): Range {
-  const type = graph.dtype(codes);
-  const scales = (scale && graph.constants(scale))?.map(Math.abs);
-  const zeros = zero === undefined ? [0] : graph.constants(zero);
-  if (!isCodeType(type) || scales === undefined || zeros === undefined) return unknown;
-  const [low, high] = type === "int8" ? [-128, 127] : [0, 255];
-  const distance = maxOf(zeros.map((each) => Math.max(each - low, high - each)));
-  return { most: distance * maxOf(scales), step: minOf(scales) };
-}
-
-/** Every sum is within as many products of the largest codes as there are terms. */
-function rangeOfProduct({ x, w, bias, kind, to, tail }: Quantized, graph: PatternGraph): Range {
-  const depth = graph.shape(x.codes)?.at(-1);
-  if (kind !== "product" || to !== undefined || tail !== undefined || depth === undefined) return unknown;
-  const activation = rangeOfCodes(x.codes, x.scale, x.zero, graph);
-  const weight = rangeOfCodes(w.codes, w.scale, w.zero, graph);
-  const added = bias === undefined ? [] : graph.constants(bias.value);
-  const unit = bias?.kind === "codes" ? activation.step * largestOf(w.scale, graph) : 1;
-  if (added === undefined) return unknown;
-  const most = depth * activation.most * weight.most + unit * maxOf([0, ...added.map(Math.abs)]);
-  return { most, step: activation.step * weight.most };
-}
-
-function largestOf(value: Value, graph: PatternGraph): number {
-  return maxOf(graph.constants(value)?.map(Math.abs) ?? [Number.POSITIVE_INFINITY]);
 }

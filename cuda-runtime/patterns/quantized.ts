@@ -17,7 +17,7 @@ import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
 import { hasTail } from "../kernels/gemm-int8/tail.ts";
 import { takesRows } from "../lower/code-products.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
-import { type StoredAs, storedBetweenCodes } from "./code-attention.ts";
+import { type StoredBetween, storedBetweenCodes } from "./code-attention.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
 import { groupsOf } from "./quantized-groups.ts";
@@ -33,7 +33,7 @@ interface Codes extends Quantizer {
 export interface QuantizedMatches {
   readonly macros: readonly Macro[];
   /** Float32 values that are stored as something else. */
-  readonly stored: ReadonlyMap<Value, StoredAs>;
+  readonly stored: StoredBetween;
 }
 
 export function recogniseQuantized(scope: Scope, target: PlanTarget): QuantizedMatches {
@@ -47,8 +47,8 @@ export function recogniseQuantized(scope: Scope, target: PlanTarget): QuantizedM
     for (const each of product.nodes) spent.add(each);
     return product;
   });
-  const stored = target.features.half ? storedBetweenCodes(graph, found) : new Map<Value, StoredAs>();
-  const groups = groupsOf(found, stored, graph);
+  const stored = target.features.half ? storedBetweenCodes(graph, found) : { types: new Map(), results: [] };
+  const groups = groupsOf(found, stored.types, graph);
   const macros = found.map(({ quantized, ...macro }) => {
     const group = groups.get(quantized);
     const lower = (context: MacroContext) =>

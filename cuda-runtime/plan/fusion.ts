@@ -3,6 +3,7 @@ import type { Scope } from "../../src/facts/scope.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
 import { LiveNodes } from "../graph/liveness.ts";
 import type { PlanTarget } from "../ir/step.ts";
+import type { StoredBetween } from "../patterns/code-attention.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
 import { recogniseQuantized } from "../patterns/quantized.ts";
@@ -31,7 +32,7 @@ export function frameOf(
   const places = placeInConcats(operators, graph);
   return {
     ...graph,
-    stored: storedIn(live, quantized?.stored),
+    stored: storedIn(graph, quantized?.stored),
     quantizers: quantized === undefined ? new Map() : quantizersIn(graph, places),
     slots: new Map(),
     parent,
@@ -44,10 +45,12 @@ export function frameOf(
   };
 }
 
-/** Nothing where one of the values is handed from one plan to another, as what the model says. */
-function storedIn(live: LiveNodes, stored: Frame["stored"] = new Map()): Frame["stored"] {
-  const isOwn = [...stored.keys()].every((value) => !live.isSeen(value) && !live.isComputed(value));
-  return isOwn ? stored : new Map();
+/** Nothing where one of the values is handed from one plan to another, as what the model says, or attention is not one launch. */
+function storedIn({ live, macros }: FusionGraph, stored: StoredBetween | undefined): Frame["stored"] {
+  const { types, results } = stored ?? { types: new Map(), results: [] };
+  const isOwn = [...types.keys()].every((value) => !live.isSeen(value) && !live.isComputed(value));
+  const isWhole = results.every(({ producer }) => producer && macros.get(producer)?.name === "Attention");
+  return isOwn && isWhole ? types : new Map();
 }
 
 /** Around a graph that is planned by itself: its values have places, and none of its nodes is lowered. */

@@ -22,6 +22,8 @@ interface Layer {
   readonly seen?: string;
   readonly bias?: number;
   readonly tokens?: number;
+  /** Queries are scaled before their heads are apart. */
+  readonly isScaledFirst?: boolean;
   /** The result is quantized by other numbers as well. */
   readonly isTwice?: boolean;
 }
@@ -40,13 +42,15 @@ const twice = [
   node("Softmax", ["other_real"], ["twice"]),
 ];
 
-function projection(part: string, of: Layer["of"]): types.INodeProto[] {
-  const made = of === "codes" ? `${part}_sum_real` : `${part}_sum`;
+function projection(part: string, { of, isScaledFirst = false }: Layer): types.INodeProto[] {
+  const real = of === "codes" ? `${part}_sum_real` : `${part}_sum`;
+  const made = isScaledFirst && part === "q" ? "q_scaled" : real;
   return [
     node("DequantizeLinear", [`w${part}`, "ws"], [`w${part}_real`]),
     node("MatMul", ["n_real", `w${part}_real`], [`${part}_product`]),
     node("Add", [`${part}_product`, "bias"], [`${part}_sum`]),
     ...(of === "codes" ? rounded(`${part}_sum`, "own") : []),
+    ...(made === real ? [] : [node("Mul", ["root", real], [made])]),
     node("Reshape", [made, "apart"], [`${part}_apart`]),
     node("Transpose", [`${part}_apart`], [part], {
       attribute: [attributes("perm", part === "k" ? [0, 2, 3, 1] : [0, 2, 1, 3])],
@@ -55,7 +59,7 @@ function projection(part: string, of: Layer["of"]): types.INodeProto[] {
 }
 
 function layer(given: Layer): types.IGraphProto {
-  const { of, scale = 0.04, isMasked = false, seen, bias = 0.5, tokens = 8, isTwice = false } = given;
+  const { scale = 0.04, isMasked = false, seen, bias = 0.5, tokens = 8, isTwice = false } = given;
   const outputs = [...(seen === undefined ? [] : [seen]), ...(isTwice ? ["twice"] : [])];
   const weights = [...parts, "o"].map((part, seed) =>
     stored(`w${part}`, "int8", [width, width], drawn(width * width, -100, 100, seed + 1)),
@@ -73,7 +77,7 @@ function layer(given: Layer): types.IGraphProto {
     node: [
       node("LayerNormalization", ["x", "gain", "bias"], ["n"]),
       ...rounded("n"),
-      ...parts.flatMap((part) => projection(part, of)),
+      ...parts.flatMap((part) => projection(part, given)),
       node("MatMul", ["q", "k"], ["products"]),
       node("Mul", ["products", "root"], ["scaled"]),
       ...(isMasked ? [node("Add", ["scaled", "mask"], ["scores"])] : []),
@@ -132,6 +136,27 @@ describe("attention between codes", () => {
     const attention = attentionOf(launched(graph));
     expect(attention?.kernel.entry).toMatch(/^attention_f16_/);
     expect(typesOf(attention?.writes)).toEqual(["float16"]);
+  });
+
+  test.each(["codes", "sums"] as const)("reads queries of %s that are scaled on their own", (of) => {
+    const attention = attentionOf(launched(layer({ of, isScaledFirst: true })));
+    expect(attention?.kernel.entry).toMatch(/^attention_f16_/);
+    expect(typesOf(attention?.reads)).toEqual(["float16", "float16", "float16"]);
+  });
+
+  test("is no launch, and its result no codes, where its products are of codes themselves", () => {
+    const graph = layer({ of: "sums" });
+    const ofCodes = (graph.node ?? []).flatMap((each) => {
+      const isProduct = each.output?.[0] === "products";
+      if (!isProduct) return [each];
+      return [...rounded("q"), ...rounded("k"), { ...each, input: ["q_real", "k_real"] }];
+    });
+    const zeroed = (graph.initializer ?? []).map((each) =>
+      each.name === "z" ? stored("z", "int8", [], [0]) : each,
+    );
+    const launches = launched({ ...graph, node: ofCodes, initializer: zeroed });
+    expect(attentionOf(launches)).toBeUndefined();
+    expect(launches.some(({ writes }) => typesOf(writes)?.includes("float16"))).toBe(false);
   });
 
   test("adds a mask of float32", () => {
