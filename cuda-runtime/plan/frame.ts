@@ -8,7 +8,7 @@ import type { FusedOperator, FusionGraph } from "./fused.ts";
 import type { Slot } from "./slots.ts";
 
 export interface Frame extends FusionGraph {
-  /** Float32 values that are stored as something else where types are the model's. */
+  /** Float32 values that are stored as something else: as halves where types are the model's, as codes in any case. */
   readonly stored: ReadonlyMap<Value, StoredAs>;
   /** What quantizes floats, by the floats. */
   readonly quantizers: ReadonlyMap<Value, Quantizers>;

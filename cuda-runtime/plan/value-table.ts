@@ -64,7 +64,9 @@ export class ValueTable implements PlanValues {
     const found = owner.slots.get(value) ?? this.#fixed.get(value);
     if (found !== undefined) return found;
     const own = newSlot(value, owner.scope, this.#precision);
-    const slot: Slot = { ...own, ...(this.#precision === "model" ? owner.stored.get(value) : undefined) };
+    const stored = owner.stored.get(value);
+    const isStored = this.#precision === "model" || stored?.codes !== undefined;
+    const slot: Slot = isStored ? { ...own, ...stored } : own;
     if (isFixed(value, owner.scope)) this.#fixed.set(value, slot);
     else owner.slots.set(value, slot);
     return slot;

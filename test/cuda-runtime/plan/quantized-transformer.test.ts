@@ -175,10 +175,14 @@ describe("attention between codes", () => {
     expect(attentionOf(launched(graph))?.kernel.entry).toMatch(/^attention_plain/);
   });
 
-  test("stays in FP32 where that is asked for, and in BF16", () => {
+  test("stays in FP32 where that is asked for, and is of the half that is", () => {
     const graph = layer({ of: "sums" });
     expect(attentionOf(launched(graph, "fp32"))?.kernel.entry).toMatch(/^attention_plain/);
-    expect(attentionOf(launched(graph, "bf16"))?.kernel.entry).toMatch(/^attention_bf16/);
+    const attention = attentionOf(launched(graph, "bf16"));
+    expect(attention?.kernel.entry).toMatch(/^attention_bf16/);
+    expect([...(typesOf(attention?.reads) ?? []), ...(typesOf(attention?.writes) ?? [])]).toEqual([
+      ...["bfloat16", "bfloat16", "bfloat16", "int8"],
+    ]);
   });
 });
 
