@@ -102,7 +102,7 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     isCausal: isCausal(request),
   };
   const question: Question<AttentionChoice> = {
-    key: () => questionKey("attention", { ...ready, isMasked, tiles: tiles.map(tileName) }),
+    key: () => questionKey("attention", { ...ready, codes: undefined, isMasked, tiles: tiles.map(tileName) }),
     candidates: () => attentionCandidates(work, tiles, emitter.target),
     variantOf: ({ tile }) => tileName(tile),
     nameOf: ({ tile, splits }) => `${tileName(tile)}${splits > 1 ? `, ${splits} splits` : ""}`,
