@@ -11,6 +11,7 @@ import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
+import type { CodeNumbers } from "../kernels/gemm-int8/codes.ts";
 
 export interface Attributes {
   int(name: string): number | undefined;
@@ -20,6 +21,15 @@ export interface Attributes {
   floats(name: string): readonly number[] | undefined;
   strings(name: string): readonly string[] | undefined;
   has(name: string): boolean;
+}
+
+/** Codes of a byte that readers of floats make of them, and whoever makes the floats may. */
+export interface CodesWanted {
+  readonly numbers: CodeNumbers;
+  /** Whether somebody reads the floats as well. */
+  readonly areFloatsRead: boolean;
+  /** Memory for them, row-major unless an order of axes is given, which a launch has to fill. */
+  output(order?: readonly number[]): View;
 }
 
 export interface LowerContext extends Attributes, Emitter {
@@ -55,6 +65,7 @@ export interface LowerContext extends Attributes, Emitter {
   outputType(index: number): StorageType;
   /** New memory for an output, which a launch has to fill. Row-major unless an order of axes is given. */
   output(index: number, order?: readonly number[]): View;
+  codesBehind(index: number): CodesWanted | undefined;
   /** Memory that the output has already, row-major and of its type: whoever has the choice writes there. */
   home(index: number): View | undefined;
   /** The output is this view: same shape as `outputShape`; where its type is not `outputType`, it is converted. */

@@ -5,6 +5,7 @@ import { OperandError } from "../ir/operand-error.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { broadcastsTo, elementCount, expanded, orderOf, permuted, reshaped, type View } from "../ir/view.ts";
 import { emitRowNorm } from "../kernels/norm/norm.ts";
+import type { CodesWanted } from "./context.ts";
 
 export interface NormalizedRows {
   readonly x: View;
@@ -21,6 +22,8 @@ export interface NormalizedRows {
   readonly epsilon: number;
   /** Memory for the result; an order of axes, outermost first, where another than row-major is wanted. */
   readonly output: (order?: readonly number[]) => View;
+  /** Codes of the result; where nobody reads the floats there is no memory for them. */
+  readonly codes?: CodesWanted | undefined;
   /** What is normalized. */
   readonly sum?: ((order?: readonly number[]) => View) | undefined;
   /** Row-major, one element a row. */
@@ -38,12 +41,15 @@ export function lowerRows(emitter: Emitter, request: NormalizedRows): void {
   const asRows = (view: View) => reshaped(permuted(view, order), [rows, cols]);
   const inMemory = (view: View) =>
     contiguousRows(asRows(view)) ?? asPackedRows(emitter, view, order, [rows, cols]);
-  const [y, sum] = [request.output(order), request.sum?.(order)];
+  const { codes } = request;
+  const y = codes?.areFloatsRead === false ? undefined : request.output(order);
+  const sum = request.sum?.(order);
   const skip = request.skip && skipRows(emitter, request.skip, x, inMemory);
   const flat = (view: View | undefined) => (view === undefined ? undefined : reshaped(view, [rows]));
   emitRowNorm(emitter, {
     x: inMemory(x),
-    y: mustBe(asRows(y)),
+    y: y && mustBe(asRows(y)),
+    codes: codes && { view: mustBe(asRows(codes.output(order))), numbers: codes.numbers },
     skip,
     skipBias: vectorOf(emitter, request.skipBias, inner),
     scale: vectorOf(emitter, request.scale, inner),

@@ -43,6 +43,7 @@ function rowNorm(places: RowPlaces): Lower {
       isRms: places.isRms,
       epsilon: context.float("epsilon") ?? defaultEpsilon(context),
       output: (order) => outputs.at(0, order),
+      codes: context.codesBehind(0),
       sum: sum !== undefined && wanted(sum) ? (order) => outputs.at(sum, order) : undefined,
       mean: mean !== undefined && wanted(mean) ? outputs.at(mean) : undefined,
       invStd: invStd !== undefined && wanted(invStd) ? outputs.at(invStd) : undefined,

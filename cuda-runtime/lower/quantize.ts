@@ -20,6 +20,7 @@ import { scalarOf } from "../ir/scalar.ts";
 import { decoded, encoded } from "../ir/small-float-expr.ts";
 import { isCodeStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
+import { isCodeType } from "../kernels/gemm-int8/codes.ts";
 import { emitReduce } from "../kernels/reduce/reduce.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { axisOf, listOperand, operand, rawView, setResult } from "./elementwise-operands.ts";
@@ -99,8 +100,14 @@ const dequantize: Convert = (context, x, scale, zero) => {
   return multiply(decoded(type, x), convert("f32", scale));
 };
 
+/** Floats that were rounded as they were made are stored as these codes. */
+function isRounded(context: LowerContext): boolean {
+  return isCodeType(context.inputType(0)) && context.modelType(0) !== context.inputType(0);
+}
+
 function linear(f: Convert): Lower {
   return (context) => {
+    if (isRounded(context)) return context.setOutput(0, context.input(0));
     if (isBlocked(context)) return lowerBlocks(context, f);
     const { scale, zero } = parametersAlongAxis(context);
     setResult(context, f(context, operand(context, 0), scale, zero));

@@ -51,6 +51,7 @@ export function lowerAttention(context: MacroContext, pattern: AttentionPattern)
     k,
     v,
     o: four,
+    codes: context.outputCodes(),
     ...masks,
     scale,
     softcap,
@@ -104,7 +105,8 @@ function outputOf(
   const swapped =
     last >= 3 ? axes.with(last - 1, axes[last - 2] ?? 0).with(last - 2, axes[last - 1] ?? 0) : axes;
   const type = context.outputType();
-  const view = context.temporary(isFloatStorage(type) ? type : "float32", shape, swapped);
+  const isTaken = isFloatStorage(type) || context.outputCodes() !== undefined;
+  const view = context.temporary(isTaken ? type : "float32", shape, swapped);
   return { view, four: fourAxes(context, permuted(view, axes), leading) };
 }
 

@@ -12,14 +12,35 @@ import { scoreAxes, valueAxes } from "./einsum.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro } from "./macro.ts";
 
-export function recogniseAttention(scope: Scope): readonly Macro[] {
-  const { found } = findAttention(scope);
-  if (found.size === 0) return [];
-  const graph = PatternGraph.of(scope);
-  return [...found.values()].flatMap((attention) => macroOf(attention, graph) ?? []);
+/** All nodes of one attention, the last of which makes `output`. */
+export interface AttentionMatch {
+  readonly pattern: AttentionPattern;
+  readonly nodes: readonly Node[];
+  readonly output: Value;
 }
 
-function macroOf(attention: DecomposedAttention, graph: PatternGraph): Macro | undefined {
+const matches = new WeakMap<Scope, readonly AttentionMatch[]>();
+
+export function attentionsOf(scope: Scope): readonly AttentionMatch[] {
+  const known = matches.get(scope);
+  if (known !== undefined) return known;
+  const { found } = findAttention(scope);
+  const graph = PatternGraph.of(scope);
+  const all = [...found.values()].flatMap((attention) => matchOf(attention, graph) ?? []);
+  matches.set(scope, all);
+  return all;
+}
+
+export function recogniseAttention(scope: Scope): readonly Macro[] {
+  return attentionsOf(scope).map(({ pattern, nodes, output }) => ({
+    name: "Attention",
+    nodes,
+    output,
+    lower: (context) => lowerAttention(context, pattern),
+  }));
+}
+
+function matchOf(attention: DecomposedAttention, graph: PatternGraph): AttentionMatch | undefined {
   const { scores, softmax, output } = attention;
   const up = scorePath(scores.outputs[0], softmax, graph);
   const down = weightPath(softmax, output, graph);
@@ -46,14 +67,7 @@ function macroOf(attention: DecomposedAttention, graph: PatternGraph): Macro | u
   if (!isPossible(pattern, scores, graph)) return undefined;
   const parts = [scores, ...up.nodes, softmax, ...down.nodes, output, ...q.nodes, ...keys.nodes, ...v.nodes];
   const nodes = graph.closed(parts, result);
-  return (
-    nodes && {
-      name: "Attention",
-      nodes,
-      output: result,
-      lower: (context) => lowerAttention(context, pattern),
-    }
-  );
+  return nodes && { pattern, nodes, output: result };
 }
 
 /** Softmax over keys alone, which are last. */

@@ -21,7 +21,7 @@ const arithmetic: Readonly<Record<string, (a?: number, b?: number) => number>> =
 };
 
 /** A zero point for each column of a vocabulary's weights. */
-const mostZeros = 2 ** 20;
+const mostRead = 2 ** 20;
 
 const views = new WeakMap<Scope, PatternGraph>();
 
@@ -95,12 +95,17 @@ export class PatternGraph {
     return isKnown ? compute(...numbers) : undefined;
   }
 
-  /** Whether a value is known to be all zeros: a short list, or a tensor of the file of any length up to a million. */
+  /** Whether a value is known to be all zeros. */
   isZero(value: Value): boolean {
+    return this.constants(value)?.every((element) => element === 0) ?? false;
+  }
+
+  /** Elements of a short list, or of a tensor of the file of any length up to a million. */
+  constants(value: Value): readonly number[] | undefined {
     const tensor = value.isInput || value.producer !== undefined ? undefined : value.initializer;
-    const elements =
-      this.elements(value) ?? (tensor && this.scope.model.reader.elements(tensor, mostZeros)) ?? undefined;
-    return elements?.every((element) => element === 0) ?? false;
+    return (
+      this.elements(value) ?? (tensor && this.scope.model.reader.elements(tensor, mostRead)) ?? undefined
+    );
   }
 
   dtype(value: Value | undefined): DType | undefined {

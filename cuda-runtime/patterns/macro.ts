@@ -5,6 +5,8 @@ import type { Emitter } from "../ir/emitter.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
+import type { CodeNumbers } from "../kernels/gemm-int8/codes.ts";
+import type { CodesWanted } from "../lower/context.ts";
 
 /** What a macro sees of the values around it; the rest as for an operator. */
 export interface MacroContext extends Emitter {
@@ -22,8 +24,11 @@ export interface MacroContext extends Emitter {
    * caller reads. Memory of a concatenation is in `order` where it has none yet.
    */
   home(order?: readonly number[]): View | undefined;
+  codesBehind(): CodesWanted | undefined;
   setOutput(view: View): void;
   setExpr(expr: Expr): void;
+  /** What the output is to be rounded to, where its type is theirs. */
+  outputCodes(): CodeNumbers | undefined;
   outputShape(): readonly number[];
   outputType(): StorageType;
 }

@@ -87,6 +87,14 @@ export function numbersOf(
   return { type, scale: factor, zero: shift };
 }
 
+/** What a QuantizeLinear rounds to, where kernels that make its input can as well. */
+export function quantizerOf(node: Node, graph: PatternGraph): CodeNumbers | undefined {
+  const isBlocked = (intAttributeIn(node, "block_size", graph.scope) ?? 0) !== 0;
+  if (operatorOf(node) !== "QuantizeLinear" || isBlocked) return undefined;
+  const numbers = numbersOf(node.inputs, node.outputs[0], graph);
+  return numbers !== undefined && tailQuantizes(numbers) ? numbers : undefined;
+}
+
 /** The node that makes real numbers of these codes again, by what they were made with, and is all that reads them. */
 function dequantizedAgain(codes: Value, between: CodeNumbers, graph: PatternGraph): Node | undefined {
   const node = readerThatIs("DequantizeLinear", codes, graph);

@@ -16,10 +16,11 @@ import { elementCount } from "../ir/view.ts";
 import { multipliesCodes } from "../kernels/gemm-int8/code-product.ts";
 import { hasTail } from "../kernels/gemm-int8/tail.ts";
 import { takesRows } from "../lower/code-products.ts";
-import { joinsOthers, QuantizedGroup } from "../lower/quantized-group.ts";
 import { lowerQuantized, type Quantized, type Quantizer } from "../lower/quantized-products.ts";
+import { type StoredBetween, storedBetweenCodes } from "./code-attention.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
+import { groupsOf } from "./quantized-groups.ts";
 import { numbersOf, tailBehind } from "./quantized-tail.ts";
 
 /** Codes with one scale and zero point, or one for each position of `axis`. */
@@ -29,7 +30,13 @@ interface Codes extends Quantizer {
   readonly axis: number;
 }
 
-export function recogniseQuantized(scope: Scope, target: PlanTarget): readonly Macro[] {
+export interface QuantizedMatches {
+  readonly macros: readonly Macro[];
+  /** Float32 values that are stored as something else. */
+  readonly stored: StoredBetween;
+}
+
+export function recogniseQuantized(scope: Scope, target: PlanTarget): QuantizedMatches {
   const graph = PatternGraph.of(scope);
   const spent = new Set<Node>();
   const found = graph.nodes().flatMap((node) => {
@@ -40,37 +47,19 @@ export function recogniseQuantized(scope: Scope, target: PlanTarget): readonly M
     for (const each of product.nodes) spent.add(each);
     return product;
   });
-  const groups = groupsOf(found, graph);
-  return found.map(({ quantized, ...macro }) => {
+  const stored = target.features.half ? storedBetweenCodes(graph, found) : { types: new Map(), results: [] };
+  const groups = groupsOf(found, stored.types, graph);
+  const macros = found.map(({ quantized, ...macro }) => {
     const group = groups.get(quantized);
     const lower = (context: MacroContext) =>
       group === undefined ? lowerQuantized(context, quantized) : group.lower(context, quantized);
     return { ...macro, lower };
   });
+  return { macros, stored };
 }
 
 interface Product extends Omit<Macro, "lower"> {
   readonly quantized: Quantized;
-}
-
-/** Of products of the same codes by int8 matrices of the file. */
-function groupsOf(found: readonly Product[], graph: PatternGraph): ReadonlyMap<Quantized, QuantizedGroup> {
-  const groups = new Map<Value, Quantized[]>();
-  for (const { quantized } of found) {
-    const { x, w } = quantized;
-    const isMatrix =
-      w.codes.initializer !== undefined && !w.codes.isInput && graph.shape(w.codes)?.length === 2;
-    if (!isMatrix || graph.dtype(w.codes) !== "int8" || !joinsOthers(quantized)) continue;
-    const [first, ...rest] = groups.get(x.codes) ?? [];
-    const isAlike = first === undefined || (first.x.scale === x.scale && first.x.zero === x.zero);
-    if (isAlike) groups.set(x.codes, first === undefined ? [quantized] : [first, ...rest, quantized]);
-  }
-  return new Map(
-    [...groups.values()].flatMap((members) => {
-      const group = new QuantizedGroup(members);
-      return members.map((member) => [member, group] as const);
-    }),
-  );
 }
 
 interface Operands {

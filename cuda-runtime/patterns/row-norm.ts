@@ -226,6 +226,8 @@ function lowerNorm(context: MacroContext, { x, axes, isRms, epsilon, scale, bias
   const kept = [...given.shape.keys()].filter((axis) => !axes.includes(axis));
   const order = [...kept, ...axes];
   const parameter = (value: Value | undefined) => value && alongAxes(context.view(value), axes, rank);
+  const inOrder = (wanted: readonly number[] | undefined) => wanted?.map((axis) => order[axis] ?? axis);
+  const codes = context.codesBehind();
   lowerRows(context, {
     x: permuted(given, order),
     first: kept.length,
@@ -233,7 +235,8 @@ function lowerNorm(context: MacroContext, { x, axes, isRms, epsilon, scale, bias
     bias: parameter(bias),
     isRms,
     epsilon,
-    output: (wanted) => permuted(context.output(wanted?.map((axis) => order[axis] ?? axis)), order),
+    output: (wanted) => permuted(context.output(inOrder(wanted)), order),
+    codes: codes && { ...codes, output: (wanted) => permuted(codes.output(inOrder(wanted)), order) },
   });
 }
 

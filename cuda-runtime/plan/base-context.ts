@@ -1,11 +1,14 @@
 /** @file The part of a lowering's context that every kind has: what emits kernels, with waiting products launched first. */
 
+import type { Value } from "../../src/ir/model.ts";
 import type { Emitter } from "../ir/emitter.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { Question } from "../ir/question.ts";
 import type { Launch, PlanTarget } from "../ir/step.ts";
 import type { StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
+import type { CodesWanted } from "../lower/context.ts";
+import { codesBehind } from "./codes-behind.ts";
 import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
 import type { PlanValues } from "./values.ts";
@@ -61,6 +64,10 @@ export abstract class BaseContext implements Emitter {
 
   isConstant(view: View): boolean {
     return this.values.emitter.isConstant(view);
+  }
+
+  protected codesOf(value: Value): CodesWanted | undefined {
+    return codesBehind(value, this.frame, this.values);
   }
 
   /** For an operator that is no part of a chain: whatever product the slot waits for is launched. */

@@ -3,9 +3,11 @@ import type { Scope } from "../../src/facts/scope.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
 import { LiveNodes } from "../graph/liveness.ts";
 import type { PlanTarget } from "../ir/step.ts";
+import type { StoredBetween } from "../patterns/code-attention.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
 import { recogniseQuantized } from "../patterns/quantized.ts";
+import { quantizersIn } from "./codes-behind.ts";
 import { placeInConcats } from "./concat-layout.ts";
 import type { Frame } from "./frame.ts";
 import { type FusionGraph, listOperators } from "./fused.ts";
@@ -23,21 +25,32 @@ export function frameOf(
   computed?: ReadonlySet<Value>,
 ): Frame {
   const live = new LiveNodes(scope, wanted, computed);
-  const quantized = quantizedFor === undefined ? [] : recogniseQuantized(scope, quantizedFor);
-  const found = [quantized, ...recognisers.map((recognise) => recognise(scope))];
+  const quantized = quantizedFor && recogniseQuantized(scope, quantizedFor);
+  const found = [quantized?.macros ?? [], ...recognisers.map((recognise) => recognise(scope))];
   const graph: FusionGraph = { scope, live, macros: macrosOf(found.flat(), live) };
   const operators = fuseHorizontally(listOperators(graph), graph);
+  const places = placeInConcats(operators, graph);
   return {
     ...graph,
+    stored: storedIn(graph, quantized?.stored),
+    quantizers: quantized === undefined ? new Map() : quantizersIn(graph, places),
     slots: new Map(),
     parent,
     operators,
-    places: placeInConcats(operators, graph),
+    places,
     concats: new Map(),
     done: new Set(),
     inside: new Set(),
     homes: new Map(),
   };
+}
+
+/** Nothing where one of the values is handed from one plan to another, as what the model says, or attention is not one launch. */
+function storedIn({ live, macros }: FusionGraph, stored: StoredBetween | undefined): Frame["stored"] {
+  const { types, results } = stored ?? { types: new Map(), results: [] };
+  const isOwn = [...types.keys()].every((value) => !live.isSeen(value) && !live.isComputed(value));
+  const isWhole = results.every(({ producer }) => producer && macros.get(producer)?.name === "Attention");
+  return isOwn && isWhole ? types : new Map();
 }
 
 /** Around a graph that is planned by itself: its values have places, and none of its nodes is lowered. */
@@ -46,6 +59,8 @@ export function frameAround(scope: Scope, parent: Frame | undefined): Frame {
     scope,
     live: new LiveNodes(scope, []),
     macros: new Map(),
+    stored: new Map(),
+    quantizers: new Map(),
     slots: new Map(),
     parent,
     operators: [],

@@ -4,6 +4,8 @@ import { elementsOfFact, storageOfFact } from "../graph/known.ts";
 import type { Expr } from "../ir/expr.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
+import type { CodeNumbers } from "../kernels/gemm-int8/codes.ts";
+import type { CodesWanted } from "../lower/context.ts";
 import type { Macro, MacroContext } from "../patterns/macro.ts";
 import { BaseContext } from "./base-context.ts";
 import { homeInConcat } from "./concat-in-place.ts";
@@ -54,6 +56,10 @@ export class MacroLowering extends BaseContext implements MacroContext {
     return this.frame.homes.get(output) ?? homeInConcat(output, slot, order, this.frame, this.values);
   }
 
+  codesBehind(): CodesWanted | undefined {
+    return this.codesOf(this.#macro.output);
+  }
+
   setOutput(view: View): void {
     this.values.setView(this.#macro.output, view, this.frame);
   }
@@ -64,6 +70,10 @@ export class MacroLowering extends BaseContext implements MacroContext {
 
   outputShape(): readonly number[] {
     return this.values.slotOf(this.#macro.output, this.frame).shape;
+  }
+
+  outputCodes(): CodeNumbers | undefined {
+    return this.values.slotOf(this.#macro.output, this.frame).codes;
   }
 
   outputType(): StorageType {

@@ -9,7 +9,7 @@ import type { PendingProduct } from "../ir/epilogue.ts";
 import type { Expr } from "../ir/expr.ts";
 import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
-import type { LowerContext } from "../lower/context.ts";
+import type { CodesWanted, LowerContext } from "../lower/context.ts";
 import { BaseContext } from "./base-context.ts";
 import type { Frame } from "./frame.ts";
 import { isElementwise } from "./fused.ts";
@@ -143,6 +143,10 @@ export class NodeLowering extends BaseContext implements LowerContext {
     const view = this.temporary(this.outputType(index), this.outputShape(index), order);
     this.values.setView(this.#outputValue(index), view, this.frame);
     return view;
+  }
+
+  codesBehind(index: number): CodesWanted | undefined {
+    return this.codesOf(this.#outputValue(index));
   }
 
   home(index: number): View | undefined {

@@ -73,7 +73,7 @@ export class Planner implements GraphLowering {
   /** An output that the node names, somebody reads and its operator does not have. */
   #refuseMissing(node: Node, frame: Frame): void {
     for (const [index, output] of node.outputs.entries()) {
-      if (output === undefined || !frame.live.isLive(output)) continue;
+      if (output === undefined || !isRead(output, frame)) continue;
       if (this.values.slotOf(output, frame).state.kind === "empty")
         throw nodeError(
           node,
@@ -115,6 +115,11 @@ export class Planner implements GraphLowering {
     this.values.emitter.draft.origin = originOfMacro(macro);
     macro.lower(new MacroLowering(this.values, macro, frame));
   }
+}
+
+/** By a node that is not done with, or outside of the graph. */
+function isRead(value: Value, { live, done }: Frame): boolean {
+  return live.isSeen(value) || live.readersOf(value).some((reader) => !done.has(reader));
 }
 
 function originOf(node: Node): Origin {

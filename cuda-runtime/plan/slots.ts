@@ -9,6 +9,7 @@ import type { Expr } from "../ir/expr.ts";
 import { DataError, PlanError, PlanSizeError } from "../ir/step.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
+import type { CodeNumbers } from "../kernels/gemm-int8/codes.ts";
 import { type Precision, storageOf } from "./precision.ts";
 
 /** Operators whose kernels copy rows of channels by 16 bytes. */
@@ -19,6 +20,8 @@ export interface Slot {
   readonly shape: readonly number[];
   /** What it is stored as when it is put into memory. */
   readonly type: StorageType;
+  /** What floats were rounded to as they were made. */
+  readonly codes?: CodeNumbers;
   state:
     | { readonly kind: "empty" }
     /** Not computed yet: an expression for whoever reads it, a product at its heart perhaps. */

@@ -63,7 +63,10 @@ export class ValueTable implements PlanValues {
     const owner = ownerOf(value, frame) ?? frame;
     const found = owner.slots.get(value) ?? this.#fixed.get(value);
     if (found !== undefined) return found;
-    const slot = newSlot(value, owner.scope, this.#precision);
+    const own = newSlot(value, owner.scope, this.#precision);
+    const stored = owner.stored.get(value);
+    const isStored = this.#precision === "model" || stored?.codes !== undefined;
+    const slot: Slot = isStored ? { ...own, ...stored } : own;
     if (isFixed(value, owner.scope)) this.#fixed.set(value, slot);
     else owner.slots.set(value, slot);
     return slot;

@@ -7,6 +7,7 @@ import { type Question, questionKey } from "../../ir/question.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { isHalfStorage } from "../../ir/storage.ts";
 import { alignmentOf, elementCount, sliced, type View } from "../../ir/view.ts";
+import type { CodeNumbers } from "../gemm-int8/codes.ts";
 import { typeNames } from "../norm/rows.ts";
 
 import { type AttentionChoice, attentionCandidates, fittingTiles } from "./choose.ts";
@@ -43,6 +44,8 @@ export interface AttentionRequest extends AttentionMasks {
   readonly v: View;
   /** [batch, heads, queries, value dim] */
   readonly o: View;
+  /** What the output's codes stand for, where it is of codes: heads of an even size, the last axis contiguous. */
+  readonly codes?: CodeNumbers | undefined;
   readonly scale: number;
   /** 0 for none. */
   readonly softcap: number;
@@ -83,12 +86,13 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     k: copyable(emitter, request.k),
     v: copyable(emitter, v),
   };
-  const tiles = fitting.filter((tile) => tile.hopper === undefined || canFetch(operands));
+  const mayFetch = request.codes === undefined && canFetch(operands);
+  const tiles = fitting.filter((tile) => tile.hopper === undefined || mayFetch);
   const ready = {
     ...request,
     ...operands,
     bias: biasFor(emitter, request),
-    o: storable(o, q.type) ? o : paddedLike(emitter, o, q.type),
+    o: request.codes !== undefined || storable(o, q.type) ? o : paddedLike(emitter, o, q.type),
   };
   const work = {
     ...size,
@@ -98,7 +102,7 @@ function emitOnTensorCores(emitter: Emitter, request: AttentionRequest, only: Te
     isCausal: isCausal(request),
   };
   const question: Question<AttentionChoice> = {
-    key: () => questionKey("attention", { ...ready, isMasked, tiles: tiles.map(tileName) }),
+    key: () => questionKey("attention", { ...ready, codes: undefined, isMasked, tiles: tiles.map(tileName) }),
     candidates: () => attentionCandidates(work, tiles, emitter.target),
     variantOf: ({ tile }) => tileName(tile),
     nameOf: ({ tile, splits }) => `${tileName(tile)}${splits > 1 ? `, ${splits} splits` : ""}`,

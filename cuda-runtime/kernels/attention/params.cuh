@@ -1,5 +1,6 @@
 // What attention reads and writes, and the rules for a score between Q·K and softmax.
 #pragma once
+#include "../common/codes.cuh"
 #include "../norm/vector.cuh"
 #include "params.generated.cuh"
 
@@ -7,6 +8,25 @@
 __device__ __forceinline__ int partialPitch(const AttentionParams& p) { return p.valueDim + p.valueDim % 2; }
 
 __device__ __forceinline__ float minusInfinity() { return __int_as_float(0xff800000); }
+
+__device__ __forceinline__ bool makesCodes(const AttentionParams& p) { return p.oType == kInt8 || p.oType == kUint8; }
+
+// One element of the output.
+__device__ __forceinline__ void storeOutput(const AttentionParams& p, int64_t at, float x) {
+  if (!makesCodes(p)) return storeFloat(p.o, at, p.oType, x);
+  const float four[4] = {x, x, x, x};
+  static_cast<unsigned char*>(p.o)[at] = static_cast<unsigned char>(codesOf(four, p.to));
+}
+
+// Two neighbours of an output of T or of codes, at a multiple of two.
+template <typename T> __device__ __forceinline__ void storeOutputs(const AttentionParams& p, int64_t at, float x, float y) {
+  if (makesCodes(p)) {
+    const float four[4] = {x, y, x, y};
+    *reinterpret_cast<unsigned short*>(static_cast<unsigned char*>(p.o) + at) = static_cast<unsigned short>(codesOf(four, p.to));
+  } else {
+    *reinterpret_cast<uint32_t*>(static_cast<T*>(p.o) + at) = packPair<T>(x, y);
+  }
+}
 
 // One block's place: sample and head, a tile of queries, a split of the keys. The longest causal tiles come first.
 struct AttentionPlace {

@@ -1,5 +1,6 @@
 /** @file The parameter of attention.cu. */
-import { f32, flag, i32, pointer, StructTable } from "../../ir/param-table.ts";
+import { f32, flag, i32, nested, pointer, StructTable } from "../../ir/param-table.ts";
+import { codeQuotientStruct } from "../norm/params.table.ts";
 
 export const attentionStruct = new StructTable(
   "AttentionParams",
@@ -65,5 +66,6 @@ export const attentionStruct = new StructTable(
     scale: f32(),
     softcap: f32(),
     fill: f32(),
+    to: nested(codeQuotientStruct, "Of an output of codes."),
   },
 );

@@ -3,6 +3,7 @@ import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import type { ParamBlock } from "../../ir/params.ts";
 import { storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import { quotientFields } from "../gemm-int8/tail.ts";
 import type { AttentionRequest } from "./attention.ts";
 import { attentionStruct } from "./params.table.ts";
 
@@ -70,6 +71,7 @@ export function attentionFields(
     scale: request.scale,
     softcap: request.softcap,
     fill: fillOf(request),
+    to: quotientFields(request.codes),
   };
 }
 

@@ -11,13 +11,29 @@ template <int D, int ROWS> struct PlainAttention {
   float *q, *k, *v, *weights;
   float sums[rows][D / 16], maximum[rows], total[rows];
 
+  // Loads of several elements are under way together: one by one each would wait for memory.
+  template <typename T>
+  __device__ __forceinline__ static void copyRowsOf(float* to, int pitch, const T* from, int rowStride, int count, int dim) {
+    constexpr int together = 8;
+    static_assert(ROWS * D % (128 * together) == 0, "whole rounds");
+#pragma unroll 1
+    for (int first = threadIdx.x; first < ROWS * D; first += 128 * together) {
+      float values[together];
+#pragma unroll
+      for (int i = 0; i < together; i++) {
+        const int row = (first + 128 * i) / D, col = (first + 128 * i) % D;
+        values[i] = row < count && col < dim ? toFloat(from[static_cast<int64_t>(row) * rowStride + col]) : 0.0f;
+      }
+#pragma unroll
+      for (int i = 0; i < together; i++) to[(first + 128 * i) / D * pitch + (first + 128 * i) % D] = values[i];
+    }
+  }
+
   __device__ __forceinline__ static void copyRows(float* to, int pitch, const void* from, int64_t offset, int rowStride,
                                                   int count, int dim, int type) {
-    for (int i = threadIdx.x; i < ROWS * D; i += 128) {
-      const int row = i / D, col = i % D;
-      const bool inside = row < count && col < dim;
-      to[row * pitch + col] = inside ? loadFloat(from, offset + static_cast<int64_t>(row) * rowStride + col, type) : 0.0f;
-    }
+    if (type == kFloat16) copyRowsOf(to, pitch, static_cast<const __half*>(from) + offset, rowStride, count, dim);
+    else if (type == kBFloat16) copyRowsOf(to, pitch, static_cast<const __nv_bfloat16*>(from) + offset, rowStride, count, dim);
+    else copyRowsOf(to, pitch, static_cast<const float*>(from) + offset, rowStride, count, dim);
   }
 
   __device__ __forceinline__ void step(const AttentionParams& p, const AttentionPlace& place, const KeyLimits& limits,
@@ -121,7 +137,7 @@ template <int D, int ROWS> struct PlainAttention {
 #pragma unroll
       for (int n = 0; n < D / 16; n++) {
         const int col = lane + 16 * n;
-        if (col < p.valueDim) storeFloat(p.o, row + col, p.oType, sums[r][n] * inverse);
+        if (col < p.valueDim) storeOutput(p, row + col, sums[r][n] * inverse);
       }
     }
   }
@@ -164,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_combine(const __grid
       const int64_t part = split * rows + row;
       sum += p.partial[part * partialPitch(p) + col] * exp2f(p.partialRows[2 * part] - base);
     }
-    storeFloat(p.o, at + col, p.oType, sum * inverse);
+    storeOutput(p, at + col, sum * inverse);
   }
 }
 

@@ -345,8 +345,8 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
       sum += weight[w] * row[w * ofWarp + D + 1];
     }
     const float inverse = sum == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / sum;
-    T* out = static_cast<T*>(p.o) + static_cast<int64_t>(place.sample) * p.oBatch +
-             static_cast<int64_t>(place.head) * p.oHead + static_cast<int64_t>(query) * p.oRow;
+    const int64_t out = static_cast<int64_t>(place.sample) * p.oBatch + static_cast<int64_t>(place.head) * p.oHead +
+                        static_cast<int64_t>(query) * p.oRow;
 #pragma unroll
     for (int i = 0; i < D / (2 * lanesOfRow); i++) {
       const int col = (i * lanesOfRow + static_cast<int>(threadIdx.x) % lanesOfRow) * 2;
@@ -357,19 +357,18 @@ template <typename T, int D, int M_TILES, int WARPS, int BK, bool KEEP_Q, bool M
         const float2 part = *reinterpret_cast<const float2*>(row + w * ofWarp + col);
         all.x += weight[w] * part.x, all.y += weight[w] * part.y;
       }
-      *reinterpret_cast<uint32_t*>(out + col) = packPair<T>(all.x * inverse, all.y * inverse);
+      storeOutputs<T>(p, out + col, all.x * inverse, all.y * inverse);
     }
   }
 
   // In pairs: an odd value dim writes one element more, for which the row has room.
   __device__ __forceinline__ void storeRow(int m, int half, int query, float inverse) const {
-    T* row = static_cast<T*>(p.o) + static_cast<int64_t>(place.sample) * p.oBatch +
-             static_cast<int64_t>(place.head) * p.oHead + static_cast<int64_t>(query) * p.oRow + lane % 4 * 2;
+    const int64_t row = static_cast<int64_t>(place.sample) * p.oBatch + static_cast<int64_t>(place.head) * p.oHead +
+                        static_cast<int64_t>(query) * p.oRow + lane % 4 * 2;
 #pragma unroll
     for (int n = 0; n < D / 8; n++) {
       if (n * 8 + lane % 4 * 2 >= p.valueDim) break;
-      *reinterpret_cast<uint32_t*>(row + n * 8) =
-          packPair<T>(sums[m][n][2 * half] * inverse, sums[m][n][2 * half + 1] * inverse);
+      storeOutputs<T>(p, row + n * 8, sums[m][n][2 * half] * inverse, sums[m][n][2 * half + 1] * inverse);
     }
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <type_traits>
 #include "../common/activation.cuh"
+#include "../common/codes.cuh"
 #include "../common/storage.cuh"
 #include "params.generated.cuh"
 
@@ -30,24 +31,6 @@ __device__ __forceinline__ void activateAll(float (&v)[4], const Activation& f) 
     else if (f.kind == kGelu) v[i] = geluOf(x);
     else v[i] = x * sigmoidOf(f.kind == kSilu ? f.a * x : geluTanhSlope(x));
   }
-}
-
-// v / scale as division rounds it: a first quotient that is off by less than its last place, then one step with the exact rest
-// (Markstein). Scales are from 2^-60 to 2^60, and v between the numbers of the least code and the largest.
-__device__ __forceinline__ float quotientOf(float v, const CodeTail& t) {
-  const float quotient = __fmaf_rn(v, t.inverse, __fmul_rn(v, t.rest));
-  return __fmaf_rn(__fmaf_rn(-t.scale, quotient, v), t.inverse, quotient);
-}
-
-// Four codes: bounded, to the nearest whole number, ties to even, as digits of 3 * 2^22 and it; then the zero point, byte by byte.
-__device__ __forceinline__ uint32_t codesOf(const float (&v)[4], const CodeTail& t) {
-  uint32_t whole[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    whole[i] = __float_as_uint(__fadd_rn(quotientOf(fminf(fmaxf(v[i], t.low), t.high), t), 12582912.0f));
-  const uint32_t codes = __byte_perm(__byte_perm(whole[0], whole[1], 0x0040), __byte_perm(whole[2], whole[3], 0x0040), 0x5410);
-  constexpr uint32_t kLast = 0x7f7f7f7fu;
-  return ((codes & kLast) + (t.zeros & kLast)) ^ ((codes ^ t.zeros) & ~kLast);
 }
 
 __device__ __forceinline__ int bytesOf(int type) {

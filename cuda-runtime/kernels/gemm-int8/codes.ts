@@ -16,3 +16,7 @@ export function isCodeType(type: string | undefined): type is CodeNumbers["type"
 export function codeRange(type: StorageType): readonly [number, number] {
   return type === "uint8" ? [0, 255] : [-128, 127];
 }
+
+export function isSameCodes(a: CodeNumbers | undefined, b: CodeNumbers | undefined): boolean {
+  return a?.scale === b?.scale && a?.zero === b?.zero && a?.type === b?.type;
+}

@@ -95,7 +95,7 @@ function realFields(codes: CodeNumbers | undefined): ValuesOf<typeof codeRealsSt
 }
 
 /** Bounds of codes say Relu: one instruction for each number fewer. */
-function quotientFields(to: CodeNumbers | undefined, hasRelu: boolean) {
+export function quotientFields(to: CodeNumbers | undefined, hasRelu = false) {
   if (to === undefined) return { scale: 1, inverse: 1, rest: 0, low: 0, high: 0, zeros: 0 };
   const scale = Math.fround(to.scale);
   const inverse = Math.fround(1 / scale);

@@ -4,6 +4,8 @@ import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import type { CodeNumbers } from "../gemm-int8/codes.ts";
+import { quotientFields } from "../gemm-int8/tail.ts";
 import { rowNormStruct } from "./params.table.ts";
 import { chooseRows, cutOf, type RowLaunch } from "./rows.ts";
 import { stayingCandidates } from "./stay.ts";
@@ -11,7 +13,10 @@ import { stayingCandidates } from "./stay.ts";
 export interface RowNormRequest {
   /** [rows, cols], columns contiguous, of a float type. */
   readonly x: View;
-  readonly y: View;
+  /** Undefined where codes alone are wanted. */
+  readonly y: View | undefined;
+  /** What y is quantized to: [rows, cols], packed. */
+  readonly codes?: { readonly view: View; readonly numbers: CodeNumbers } | undefined;
   /** Added to x: of its type, [skipRows, cols]; row r takes row r modulo skipRows. */
   readonly skip?: View | undefined;
   /** [cols], packed, float32: added as well, only beside `skip`. */
@@ -29,25 +34,29 @@ export interface RowNormRequest {
   readonly epsilon: number;
 }
 
+/** Forms that store floats alone: codes would take registers that a block more of a multiprocessor needs. */
+const ofFloats = /_(?:lanes4|warp4)$/;
+
 /** `accepts`: which launches may be taken, for those who time them; all unless given. */
 export function emitRowNorm(
   emitter: Emitter,
   request: RowNormRequest,
-  accepts?: (launch: RowLaunch) => boolean,
+  accepts: (launch: RowLaunch) => boolean = () => true,
 ): void {
-  const { x, y, skip, skipBias, scale, bias, sum, mean, invStd, isRms, epsilon } = request;
+  const { x, y, codes, skip, skipBias, scale, bias, sum, mean, invStd, isRms, epsilon } = request;
   const [rows = 0, cols = 0] = x.shape;
   if (rows * cols === 0) return;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: rows of ${x.type} are not normalized`);
   const cut = cutOf(cols, [x, y, skip, sum], [skipBias, scale, bias]);
   const stride = (view: View | undefined) => view?.strides[0] ?? 0;
   const given = [x, skip, skipBias, scale, bias].filter((view) => view !== undefined);
-  const written = [y, sum, mean, invStd].filter((view) => view !== undefined);
+  const written = [y, codes?.view, sum, mean, invStd].filter((view) => view !== undefined);
   const size = { rows, cols, cut };
   const views = [...given, ...written];
-  const others =
-    skip === undefined && sum === undefined ? stayingCandidates(x.type, size, views, emitter.target) : [];
-  const choices = { others, accepts };
+  const isPlain = skip === undefined && sum === undefined && codes === undefined;
+  const others = isPlain ? stayingCandidates(x.type, size, views, emitter.target) : [];
+  const mayTake = (launch: RowLaunch) => codes === undefined || !ofFloats.test(launch.entry);
+  const choices = { others, accepts: (launch: RowLaunch) => mayTake(launch) && accepts(launch) };
   const { launch, microseconds } = chooseRows("rownorm", x.type, size, views, emitter.target, choices);
   const { entry, grid, block, sharedBytes, detail } = launch;
   emitter.launch({
@@ -62,6 +71,7 @@ export function emitRowNorm(
       scale,
       bias,
       y,
+      codes: codes?.view,
       sum,
       mean,
       invStd,
@@ -77,6 +87,7 @@ export function emitRowNorm(
       statisticsType: codeOf(mean ?? invStd),
       rms: isRms,
       epsilon,
+      to: quotientFields(codes?.numbers),
     }),
     reads: given,
     writes: written,

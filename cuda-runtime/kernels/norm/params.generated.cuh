@@ -20,6 +20,17 @@ struct AxesNormParams {
 };
 static_assert(sizeof(AxesNormParams) == 224, "what the planner writes");
 
+// By what real numbers become codes of a byte.
+struct CodeQuotient {
+  float scale;
+  float inverse;  // 1 / scale, rounded, and what is left of it.
+  float rest;
+  float low;  // Numbers below are this one, which is that of the least code.
+  float high;
+  unsigned zeros;  // The zero point, four times.
+};
+static_assert(sizeof(CodeQuotient) == 24, "what the planner writes");
+
 // Groups of channels normalized. Strides are in elements.
 struct GroupNormParams {
   const void* x;
@@ -103,7 +114,8 @@ struct RowNormParams {
   const float* skipBias;  // One row, added as well; may be null.
   const float* scale;  // May be null.
   const float* bias;  // May be null.
-  void* y;
+  void* y;  // May be null.
+  void* codes;  // Codes of y, rows packed; may be null.
   void* sum;  // x + skip + skipBias; may be null.
   void* mean;  // One element a row; may be null.
   void* invStd;  // One element a row; may be null.
@@ -119,5 +131,6 @@ struct RowNormParams {
   int statisticsType;
   int rms;
   float epsilon;
+  CodeQuotient to;  // Of codes.
 };
-static_assert(sizeof(RowNormParams) == 120, "what the planner writes");
+static_assert(sizeof(RowNormParams) == 152, "what the planner writes");

@@ -1,6 +1,19 @@
 /** @file The parameters of the kernels of norm/. */
-import { f32, flag, i32, i32s, nested, pointer, StructTable } from "../../ir/param-table.ts";
+import { f32, flag, i32, i32s, nested, pointer, StructTable, u32 } from "../../ir/param-table.ts";
 import { divisorStruct } from "../common/params.table.ts";
+
+export const codeQuotientStruct = new StructTable(
+  "CodeQuotient",
+  "By what real numbers become codes of a byte.",
+  {
+    scale: f32(),
+    inverse: f32("1 / scale, rounded, and what is left of it."),
+    rest: f32(),
+    low: f32("Numbers below are this one, which is that of the least code."),
+    high: f32(),
+    zeros: u32("The zero point, four times."),
+  },
+);
 
 export const rowNormStruct = new StructTable(
   "RowNormParams",
@@ -11,7 +24,8 @@ export const rowNormStruct = new StructTable(
     skipBias: pointer("const float", "One row, added as well; may be null."),
     scale: pointer("const float", "May be null."),
     bias: pointer("const float", "May be null."),
-    y: pointer("void"),
+    y: pointer("void", "May be null."),
+    codes: pointer("void", "Codes of y, rows packed; may be null."),
     sum: pointer("void", "x + skip + skipBias; may be null."),
     mean: pointer("void", "One element a row; may be null."),
     invStd: pointer("void", "One element a row; may be null."),
@@ -27,6 +41,7 @@ export const rowNormStruct = new StructTable(
     statisticsType: i32(),
     rms: flag(),
     epsilon: f32(),
+    to: nested(codeQuotientStruct, "Of codes."),
   },
 );
 

@@ -1,5 +1,6 @@
 // A row is contiguous; rows lie a stride apart. The row stays in registers, so that it is read once.
 #pragma once
+#include "../common/codes.cuh"
 #include "../common/launch.cuh"
 #include "vector.cuh"
 #include "params.generated.cuh"
@@ -30,7 +31,32 @@ __device__ __forceinline__ void loadSum(const RowNormParams& p, const RowCut<T, 
   for (int i = 0; i < WIDTH; i++) v[i] += other[i];
 }
 
+// Rows of codes are packed, so that runs of eight begin at multiples of 4.
 template <typename T, int WIDTH, bool PHASED>
+__device__ __forceinline__ void storeCodes(const RowNormParams& p, const RowCut<T, WIDTH, PHASED>& cut, int row, int col,
+                                           const float* v) {
+  constexpr int words = (WIDTH + 3) / 4;
+  unsigned char* to = static_cast<unsigned char*>(p.codes) + static_cast<int64_t>(row) * p.cols + col;
+  uint32_t codes[words];
+#pragma unroll
+  for (int j = 0; j < words; j++) {
+    float four[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) four[i] = v[min(4 * j + i, WIDTH - 1)];
+    codes[j] = codesOf(four, p.to);
+  }
+  if (WIDTH == 8 && cut.isWhole(col)) {
+#pragma unroll
+    for (int j = 0; j < words; j++) reinterpret_cast<uint32_t*>(to)[j] = codes[j];
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < WIDTH; i++) {
+    if (cut.owns(col + i)) to[i] = static_cast<unsigned char>(codes[i / 4] >> (i % 4 * 8));
+  }
+}
+
+template <typename T, int WIDTH, bool PHASED, bool CODES>
 __device__ __forceinline__ void storeNormalized(const RowNormParams& p, const RowCut<T, WIDTH, PHASED>& cut, int row, int col,
                                                 float mean, float invStd, const float* v) {
   float scale[WIDTH], bias[WIDTH], out[WIDTH];
@@ -42,7 +68,8 @@ __device__ __forceinline__ void storeNormalized(const RowNormParams& p, const Ro
     if (p.scale != nullptr) out[i] *= scale[i];
     if (p.bias != nullptr) out[i] += bias[i];
   }
-  cut.store(p.y, static_cast<int64_t>(row) * p.yStride, p.yType, col, out);
+  if (!CODES || p.y != nullptr) cut.store(p.y, static_cast<int64_t>(row) * p.yStride, p.yType, col, out);
+  if (CODES && p.codes != nullptr) storeCodes<T, WIDTH, PHASED>(p, cut, row, col, out);
 }
 
 __device__ __forceinline__ void storeStatistics(const RowNormParams& p, int row, float mean, float invStd) {
@@ -50,7 +77,7 @@ __device__ __forceinline__ void storeStatistics(const RowNormParams& p, int row,
   if (p.invStd != nullptr) storeFloat(p.invStd, row, p.statisticsType, invStd);
 }
 
-// CHUNKS × 8 elements a thread, in runs of WIDTH.
+// CHUNKS × 8 elements a thread, in runs of WIDTH. Warps that hold the most of a row have no registers left for codes (norm.ts).
 template <typename T, int WIDTH, int CHUNKS, int LANES, bool PHASED>
 __device__ __forceinline__ void normalizeRow(const RowNormParams& p) {
   __shared__ float scratch[32];
@@ -87,7 +114,7 @@ __device__ __forceinline__ void normalizeRow(const RowNormParams& p) {
     const int col = cut.column(j * count + lane);
     if (!cut.has(col)) continue;
     if (p.sum != nullptr) cut.store(p.sum, static_cast<int64_t>(row) * p.sumStride, p.sumType, col, v[j]);
-    storeNormalized<T, WIDTH, PHASED>(p, cut, row, col, mean, invStd, v[j]);
+    storeNormalized<T, WIDTH, PHASED, (LANES == kBlock || CHUNKS < 4)>(p, cut, row, col, mean, invStd, v[j]);
   }
   if (lane == 0) storeStatistics(p, row, mean, invStd);
 }
@@ -115,7 +142,7 @@ template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void no
   const float invStd = 1.0f / sqrtf(reduceBlock(squares, 0.0f, scratch, Add()) / p.cols + p.epsilon);
   for (int col = first; col < p.cols; col += step) {
     loadSum<T, WIDTH, PHASED>(p, cut, row, col, v);
-    storeNormalized<T, WIDTH, PHASED>(p, cut, row, col, mean, invStd, v);
+    storeNormalized<T, WIDTH, PHASED, true>(p, cut, row, col, mean, invStd, v);
   }
   if (threadIdx.x == 0) storeStatistics(p, row, mean, invStd);
 }

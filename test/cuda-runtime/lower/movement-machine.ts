@@ -272,6 +272,10 @@ export class MachineContext implements LowerContext {
     return view;
   }
   /** Undefined: outputs get memory of their own. */
+  codesBehind(): undefined {
+    return undefined;
+  }
+
   home(_index: number): View | undefined {
     return undefined;
   }

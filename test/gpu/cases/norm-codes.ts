@@ -1,0 +1,83 @@
+/** @file Normalized rows as codes on the GPU: to the bit those that QuantizeLinear makes of the kernel's own floats, with these and without. */
+
+import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
+import type { View } from "../../../cuda-runtime/ir/view.ts";
+import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
+import { lowerRows } from "../../../cuda-runtime/lower/normalization-rows.ts";
+import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
+
+const { fround } = Math;
+const exact = { relative: 0, absolute: 0 };
+
+function roundToEven(value: number): number {
+  const below = Math.floor(value);
+  if (value - below !== 0.5) return Math.round(value);
+  return below % 2 === 0 ? below : below + 1;
+}
+
+function codeOf(value: number, { type, scale, zero }: CodeNumbers): number {
+  const [low, high] = type === "int8" ? [-128, 127] : [0, 255];
+  return Math.min(Math.max(roundToEven(fround(value / scale)) + zero, low), high);
+}
+
+interface CodeCase {
+  readonly type: FloatStorage;
+  readonly shape: readonly [number, number];
+  readonly numbers: CodeNumbers;
+  readonly isRms?: boolean;
+  readonly hasSkip?: boolean;
+}
+
+function codeCase({ type, shape, numbers, isRms = false, hasSkip = false }: CodeCase): KernelCase {
+  const { scale, zero } = numbers;
+  const flags = [isRms && "rms", hasSkip && "skip"].filter(Boolean).join(" ");
+  return {
+    name: `rows ${type} ${shape.join("x")} to ${numbers.type} ${scale} ${zero} ${flags}`,
+    run(harness) {
+      const [, cols] = shape;
+      const x = harness.tensor(type, shape, { seed: 3, scale: 3 });
+      const skip = hasSkip ? harness.tensor(type, shape, { seed: 6, scale: 3 }) : undefined;
+      const parameter = (seed: number) => harness.tensor("float32", [cols], { seed, scale: 2 });
+      const [weight, bias] = [parameter(4), isRms ? undefined : parameter(5)];
+      const y = harness.output("float32", shape);
+      const request = { x, first: 1, skip, scale: weight, bias, isRms, epsilon: 1e-5, output: () => y };
+      const codes = [true, false].map((areFloatsRead): View => {
+        const to = harness.output(numbers.type, shape);
+        const sum = hasSkip ? () => harness.output(type, shape) : undefined;
+        lowerRows(harness.emitter, { ...request, sum, codes: { numbers, areFloatsRead, output: () => to } });
+        return to;
+      });
+      harness.execute();
+      const expected = Array.from(harness.read(y), (value) => codeOf(value, numbers));
+      if (new Set(expected).size < 5) throw new Error("too few codes to tell apart");
+      for (const [index, view] of codes.entries())
+        harness.expectClose(view, expected, exact, index === 0 ? "codes beside floats" : "codes alone");
+    },
+  };
+}
+
+/** Most of what is normalized is between the least code and the largest; of the second, much is not. */
+const signed: CodeNumbers = { type: "int8", scale: fround(0.037), zero: 0 };
+const narrow: CodeNumbers = { type: "uint8", scale: fround(0.0071), zero: 121 };
+/** Ties are exact there. */
+const binary: CodeNumbers = { type: "int8", scale: 2 ** -5, zero: -7 };
+
+const types = ["float32", "float16", "bfloat16"] as const;
+
+export const cases: readonly KernelCase[] = [
+  // Every form of the row kernels and every cut: few rows and many.
+  ...types.flatMap((type) =>
+    [7, 64, 97, 200, 256, 301, 384, 768, 1001, 1024, 3000, 8200].flatMap((cols) => [
+      codeCase({ type, shape: [5, cols], numbers: cols % 2 === 0 ? signed : narrow }),
+      ...(cols <= 1024 ? [codeCase({ type, shape: [1103, cols], numbers: narrow })] : []),
+    ]),
+  ),
+  ...types.map((type) => codeCase({ type, shape: [3, 20_001], numbers: signed })),
+  ...types.map((type) => codeCase({ type, shape: [3, 20_000], numbers: binary })),
+  codeCase({ type: "float32", shape: [128, 768], numbers: signed }),
+  codeCase({ type: "float32", shape: [128, 768], numbers: narrow, isRms: true }),
+  codeCase({ type: "float16", shape: [128, 1000], numbers: binary, isRms: true }),
+  codeCase({ type: "float32", shape: [128, 768], numbers: signed, hasSkip: true }),
+  codeCase({ type: "float16", shape: [61, 97], numbers: narrow, hasSkip: true, isRms: true }),
+  codeCase({ type: "bfloat16", shape: [4, 9001], numbers: binary, hasSkip: true }),
+];
