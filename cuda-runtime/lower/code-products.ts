@@ -23,6 +23,7 @@ import {
   withResidual,
 } from "../kernels/gemm-int8/code-product.ts";
 import { type CodeNumbers, codeRange, isCodeType } from "../kernels/gemm-int8/codes.ts";
+import { tailQuantizes } from "../kernels/gemm-int8/tail.ts";
 
 interface CodeOperands {
   /** One element; undefined: 0. */
@@ -148,6 +149,7 @@ function planeCodes({ known, addend, epilogue }: CodeConvolution, { type }: View
   const { scale, zeroOut, low = least, high = most } = epilogue;
   if (known === undefined || scale === undefined) return undefined;
   const { zero, quantizer } = known;
+  if (quantizer !== undefined && !tailQuantizes(quantizer)) return undefined;
   return { zero, quantizer, scale, addend, zeroOut, low: Math.max(low, least), high: Math.min(high, most) };
 }
 

@@ -5,7 +5,6 @@
 import { intAttributeIn } from "../../src/facts/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { noActivation } from "../ir/epilogue.ts";
-import { elementCount } from "../ir/view.ts";
 import { type CodeNumbers, isCodeType } from "../kernels/gemm-int8/codes.ts";
 import { tailQuantizes } from "../kernels/gemm-int8/tail.ts";
 import type { QuantizedTail } from "../lower/quantized-products.ts";
@@ -17,12 +16,6 @@ export interface TailMatch {
   readonly value: Value;
   readonly nodes: readonly Node[];
 }
-
-/**
- * Results to which a product's own kernel adds a residual. Few warps do all that is done to them: 100352x256x64 with a residual took 157 us on an H200
- * and 3136x256x64 16.7, where a product and an Add of their own take about 55 and 9; 784x512x128 took 6.9, and 196x1024x256 3.7 (bench/results/int8.md).
- */
-const mostSummed = 2 ** 40;
 
 /**
  * @param value What the product makes: floats, or codes where `between` says what they stand for.
@@ -46,7 +39,6 @@ export function tailBehind(
   const to = quantize && numbersOf(quantize.inputs, quantize.outputs[0], graph);
   const isRounded = to !== undefined && tailQuantizes(to);
   if (added === undefined && curve === undefined) return undefined;
-  if (added !== undefined && elementCount(graph.shape(added.value) ?? []) > mostSummed) return undefined;
   const own = [back, ...(curve?.nodes ?? []), added?.node, relu, isRounded ? quantize : undefined];
   return {
     tail: {

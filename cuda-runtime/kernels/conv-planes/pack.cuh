@@ -1,5 +1,6 @@
 // Before a product over planes: the image as planes, and the weights in the order of the steps.
 #pragma once
+#include "../common/codes.cuh"
 #include "../common/divisor.cuh"
 #include "../common/launch.cuh"
 #include "../common/storage.cuh"
@@ -25,8 +26,8 @@ struct Floats {
 // What codes are above their zero point; floats are quantized first, rounded as division rounds and to even.
 struct Differences {
   static __device__ __forceinline__ float of(const PackedCodes& codes, float value) {
-    const float bounded = fminf(fmaxf(__fdiv_rn(value, codes.scale), codes.low), codes.high);
-    return __fadd_rn(__fadd_rn(bounded, 12582912.0f), -12582912.0f);
+    const float quotient = quotientOf(fminf(fmaxf(value, codes.to.low), codes.to.high), codes.to);
+    return __fadd_rn(__fadd_rn(quotient, 12582912.0f), -12582912.0f);
   }
   static __device__ __forceinline__ float of(const PackedCodes& codes, uint8_t value) { return static_cast<float>(value) - codes.zero; }
   static __device__ __forceinline__ float of(const PackedCodes& codes, int8_t value) { return static_cast<float>(value) - codes.zero; }

@@ -2,15 +2,14 @@
 #pragma once
 #include <cstdint>
 #include "../common/params.generated.cuh"
+#include "../norm/params.generated.cuh"
 
 // Codes of an image as halves of what they are above their zero point.
 struct PackedCodes {
   float zero;
-  float scale;  // What floats are divided by first.
-  float low;  // Bounds of the difference, of floats.
-  float high;
+  CodeQuotient to;  // What floats are quantized by first.
 };
-static_assert(sizeof(PackedCodes) == 16, "what the planner writes");
+static_assert(sizeof(PackedCodes) == 28, "what the planner writes");
 
 // An image of few channels as planes, one for each phase of the rows' stride. A pixel of a plane has eight slots,
 // neighbouring columns and their channels, and the zeros around the image are in the plane.
@@ -32,7 +31,7 @@ struct PackPlanesParams {
   int xAxes[2];
   PackedCodes codes;
 };
-static_assert(sizeof(PackPlanesParams) == 176, "what the planner writes");
+static_assert(sizeof(PackPlanesParams) == 184, "what the planner writes");
 
 // Of a convolution of codes: what becomes of its sums, as of CodeProductParams.
 struct PlaneCodes {

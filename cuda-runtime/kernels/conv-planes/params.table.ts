@@ -1,6 +1,7 @@
 /** @file The parameters of conv-planes.cu. */
 import { f32, flag, i32, i32s, nested, pointer, StructTable, u32s } from "../../ir/param-table.ts";
 import { activationStruct, divisorStruct } from "../common/params.table.ts";
+import { codeQuotientStruct } from "../norm/params.table.ts";
 
 /** Of a pixel of a plane. */
 export const slotsOfPixel = 8;
@@ -11,12 +12,7 @@ export const mostSteps = 64;
 export const packedCodesStruct = new StructTable(
   "PackedCodes",
   "Codes of an image as halves of what they are above their zero point.",
-  {
-    zero: f32(),
-    scale: f32("What floats are divided by first."),
-    low: f32("Bounds of the difference, of floats."),
-    high: f32(),
-  },
+  { zero: f32(), to: nested(codeQuotientStruct, "What floats are quantized by first.") },
 );
 
 export const packPlanesStruct = new StructTable(

@@ -14,7 +14,8 @@ import {
   type planeWindowStruct,
   slotsOfPixel,
 } from "../conv-planes/params.table.ts";
-import { type CodeNumbers, codeRange } from "../gemm-int8/codes.ts";
+import type { CodeNumbers } from "../gemm-int8/codes.ts";
+import { quotientFields } from "../gemm-int8/tail.ts";
 import { type Parts, storageOf, tapsOf } from "./operands.ts";
 import { activationFields, type Window } from "./params.ts";
 import { describePlanes, type PlaneChoice } from "./planes.ts";
@@ -121,9 +122,7 @@ function packingParams({ x, to, window, planes, pitch, codes }: Packing): ParamB
 }
 
 function packedFields(codes: PlaneCodes | undefined): ValuesOf<typeof packedCodesStruct> {
-  const { zero = 0, quantizer } = codes ?? {};
-  const [least, most] = codeRange(quantizer?.type ?? "int8");
-  return { zero, scale: quantizer?.scale ?? 1, low: least - zero, high: most - zero };
+  return { zero: codes?.zero ?? 0, to: quotientFields(codes?.quantizer) };
 }
 
 const packThreads = 128;

@@ -10,9 +10,8 @@ import { epilogueClocks } from "../gemm/cost.ts";
 import {
   dramShareOf,
   hopperRates,
-  matrixSumRates,
+  type SumRates,
   stayingClocks,
-  sumRates,
   teamSumClocks,
 } from "../gemm/staying-cost.ts";
 import type { HopperRow } from "../gemm/table.ts";
@@ -196,8 +195,34 @@ const rateOfHalves = 2;
  * what is done to it before (estimated).
  */
 const tailClocks = 0.15;
-/** Of teams that walk through an image, as those of halves do. */
-const walkedSumRates = { ...sumRates, copies: 0.8 } as const;
+/** Of walks through an image, of the same: a step, and what TMA takes for each row of a box, however short. */
+const walkRates = { turns: 250, rowClocks: 4.8, ofPartBox: 1.7 } as const;
+
+function rowClocksOf(walk: WalkSize, parts: number): number {
+  const isWhole = walk.channels % (walkDepth / parts) === 0;
+  return walkRates.rowClocks * parts * (isWhole ? 1 : walkRates.ofPartBox);
+}
+
+/**
+ * Of teams, of an H100 (bench/gpu/code-tiles.ts, 26 layers of ResNet-50 and BERT at batch 1): a step of a product, one of a walk through an image, until
+ * one block's groups have met, and until each block of more has been launched with the others, met them and left.
+ */
+const sums = {
+  rates: { step: { together: 380, turns: 370 }, end: 950, endOfElement: 0.165, copies: 0.8 },
+  turnsOfWalk: 520,
+  clocksOfOne: 1150,
+  clocks: 1400,
+  clocksOfBlock: 800,
+} as const;
+
+function sumRatesOf(splits: number, isWalked: boolean): SumRates {
+  const { rates, turnsOfWalk, clocksOfOne } = sums;
+  const step = isWalked ? { ...rates.step, turns: turnsOfWalk } : rates.step;
+  return splits === 1
+    ? { ...rates, step, clocks: clocksOfOne, clocksOfBlock: 0 }
+    : { ...rates, step, clocks: sums.clocks, clocksOfBlock: sums.clocksOfBlock };
+}
+
 /** Clocks until a block's first tile is there, as of the kernels of halves. */
 const startOfMma = 2500;
 
@@ -220,11 +245,15 @@ function partsOf(
 ): { readonly computing: number; readonly memory: number } {
   const { m, n, k, batch } = size;
   const isWalked = walk !== undefined;
-  const deep = { ...size, k: isWalked ? walkSteps(walk, parts) * walkDepth : k, splits, isWalked };
+  const deep = { ...size, k: isWalked ? walkSteps(walk, parts) * walkDepth : k, splits, walk };
   const products =
-    tile.kind === "mma" ? mmaClocks(size, tile, type, target) : hopperClocks(deep, tile, type, target);
+    tile.kind === "mma"
+      ? mmaClocks(size, tile, type, target)
+      : hopperClocks(deep, { tile, parts }, type, target);
   const residual = tail?.residual === undefined ? 0 : bytesOfType(tail.residual.view.type);
-  const bytes = batch * (m * k + n * k + m * n * (bytesOfType(type) + residual));
+  // A walk reads each position for all of its taps from L2, about once from DRAM.
+  const read = isWalked ? m * walk.channels : m * k;
+  const bytes = batch * (read + n * k + m * n * (bytesOfType(type) + residual));
   const tiles = Math.ceil(m / tile.m) * Math.ceil(n / tile.n) * batch;
   // A team's blocks make a part of a tile each.
   const perMultiprocessor =
@@ -237,17 +266,19 @@ function partsOf(
 }
 
 function hopperClocks(
-  size: ProductSize & { readonly splits: number; readonly isWalked: boolean },
-  tile: HopperTile,
+  size: ProductSize & { readonly splits: number; readonly walk: WalkSize | undefined },
+  { tile, parts }: { readonly tile: HopperTile; readonly parts: number },
   type: StorageType,
   target: PlanTarget,
 ): number {
   // An element is converted however few its bytes are.
   const stored = Math.max(1, bytesOfType(type) / 2);
-  const work = { ...size, k: Math.ceil(size.k / rateOfHalves), stored, rowClocks: 0 };
-  if (tile.kind === "hopper") return stayingClocks(tile.likeHalves, work, hopperRates, target);
-  const rates = size.isWalked ? walkedSumRates : matrixSumRates;
-  return teamSumClocks(tile.likeHalves, work, rates, 0, target);
+  const { walk } = size;
+  const rowClocks = walk === undefined ? 0 : rowClocksOf(walk, parts);
+  const work = { ...size, k: Math.ceil(size.k / rateOfHalves), stored, rowClocks };
+  const step = walk !== undefined ? { ...hopperRates.step, turns: walkRates.turns } : hopperRates.step;
+  if (tile.kind === "hopper") return stayingClocks(tile.likeHalves, work, { ...hopperRates, step }, target);
+  return teamSumClocks(tile.likeHalves, work, sumRatesOf(size.splits, walk !== undefined), 0, target);
 }
 
 function mmaClocks(

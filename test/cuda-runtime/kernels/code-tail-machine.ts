@@ -20,7 +20,7 @@ export function withTail(
     tail.int("kind") === ofCodes
       ? realOf(first, tail.within("between", codeRealsStruct))
       : activated(first, tail.within("activation", activationStruct));
-  const real = activated(fround(own + residualAt(tail, m, n)), tail.within("last", activationStruct));
+  const real = Math.max(fround(own + residualAt(tail, m, n)), tail.float("least"));
   if (type !== "int8" && type !== "uint8") return real;
   const zero = tail.int("zeros") & 0xff;
   const signed = type === "int8" ? (zero << 24) >> 24 : zero;

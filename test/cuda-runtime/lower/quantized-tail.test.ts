@@ -136,15 +136,6 @@ describe("a residual of codes", () => {
       { numRuns: 60, endOnFailure: true },
     );
   });
-
-  test("is added by a launch of its own where there is much of it, which few warps take long for", () => {
-    const [block] = fc.sample(blocks, { seed: 1, numRuns: 1 });
-    if (block === undefined) throw new Error("nothing was drawn");
-    const chainsAt = (side: number) =>
-      entriesOf(planned(build(block, false, side))).filter((entry) => entry.startsWith("chain")).length;
-    expect(chainsAt(300)).toBe(0);
-    expect(chainsAt(400)).toBeGreaterThan(0);
-  });
 });
 
 describe("a convolution of three channels", () => {
