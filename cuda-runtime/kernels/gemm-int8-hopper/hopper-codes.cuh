@@ -121,9 +121,8 @@ struct HopperCodes {
       }
       const FetchedColumns<BN> columns(p, tile.n);
       const auto rows = rowsOf(p, tile.batch, output);
-      AddedAhead<Output, BN / 8> ahead[BLOCKS_M];
-#pragma unroll
-      for (int i = 0; i < BLOCKS_M; ++i) ahead[i].fetch(rows, rowOf(tile) + i * 64, tile.n);
+      AddedAhead<Output, BN> ahead;
+      ahead.fetch(rows, rowOf(tile), tile.n);
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       Sum sums[BLOCKS_M][BN / 8][4];
@@ -184,11 +183,9 @@ struct HopperCodes {
   template <typename Output>
   __device__ __forceinline__ void finish(const Output& output, const Columns& columns, const typename Output::Rows& rows,
                                          const Sum (&sums)[BLOCKS_M][BN / 8][4], const Tile& tile,
-                                         const AddedAhead<Output, BN / 8> (&ahead)[BLOCKS_M]) const {
-    const int none[2] = {0, 0};
+                                         AddedAhead<Output, BN>& ahead) const {
+    const int none[BLOCKS_M][2] = {};
     unsigned char* own = shared + kSlabsAt + threadIdx.x / 32 * kCodeSlabBytes;
-#pragma unroll
-    for (int i = 0; i < BLOCKS_M; ++i)
-      storeSums(output, columns, rows, rowOf(tile) + i * 64, tile.n, sums[i], none, own, ahead[i]);
+    storeSums<false>(output, columns, rows, p, rowOf(tile), 64, tile.n, sums, none, own, ahead);
   }
 };
