@@ -3,8 +3,10 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
-import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
+import { type WrittenHalf, writtenInHalf } from "../fix/decide-unsafe.ts";
+import { type FixedModel, type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
+import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
@@ -70,10 +72,11 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
 
 /** Lint settings that ask what `--fix` does to the model. */
 export function decidedBy(model: OpenModel, settings: LintSettings): LintSettings {
-  return { ...settings, decide: (workload) => decidedFix(model, repairOf(settings, safeFix), workload) };
+  return { ...settings, decide: (workload) => decidedFix(model, settings, workload) };
 }
 
-function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
+function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): DecidedFix {
+  const settings = repairOf(lint, safeFix);
   // Nobody knows what a broken model should compute.
   if (invalidNode(workload.facts) !== null) {
     const reasonFor = () => ({ message: "the model is invalid" });
@@ -83,6 +86,7 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
       reasonFor,
       isRewritten: () => false,
       layoutOf: () => undefined,
+      inHalf: () => undefined,
     };
   }
   keepPriced(model, settings, workload);
@@ -98,6 +102,32 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
       return leftReason(reasonOf(product), declined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
+    inHalf: inHalfOf(fixed, lint, workload),
+  };
+}
+
+/** Of larger tensors lint reads none: half precision takes them to be in its range. Masks and epsilons are small. */
+const mostRead = 128 << 10;
+
+function inHalfOf(fixed: FixedModel, lint: LintSettings, { timeline }: Workload): DecidedFix["inHalf"] {
+  const half = lint.target.precision === "bf16" ? "bf16" : "fp16";
+  const known = new Map<boolean, WrittenHalf | undefined>();
+  const written = (nhwc: boolean): WrittenHalf | undefined => {
+    try {
+      return writtenInHalf(
+        fixed,
+        { ...repairOf(lint, { ...safeFix, half, nhwc }), mostRead },
+        timeline.microseconds,
+      );
+    } catch (error) {
+      // What some constants become is not known without weights.
+      if (error instanceof InputError && error.code === "weights-missing") return undefined;
+      throw error;
+    }
+  };
+  return (isLaidOut) => {
+    if (!known.has(isLaidOut)) known.set(isLaidOut, written(isLaidOut));
+    return known.get(isLaidOut);
   };
 }
 

@@ -2,7 +2,6 @@
  * @file What half precision and another layout make of a repaired model, decided together: a convolution that half alone makes no faster may
  * be faster in half and NHWC.
  */
-
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { isHalf } from "../workload/account.ts";
@@ -59,6 +58,39 @@ function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
   return passes.filter(({ name }) => name === "channels-last");
 }
 
+/** What a file in half precision takes, and saves of the one that safe fixes leave, both in the types that they store. */
+export interface WrittenHalf {
+  readonly after: Workload;
+  readonly saves: WorkloadChange["saves"];
+  /** Whether that is the threshold at least, its interval above zero. */
+  readonly isSure: boolean;
+}
+
+/**
+ * The file that half precision makes where it is asked for by name, with what stays FP32 and the Casts between; in the layout that pays behind
+ * it where `settings` have that pass. Undefined where it changes nothing. Throws InputError.
+ */
+export function writtenInHalf(
+  safe: FixedModel,
+  settings: FixSettings,
+  whole: number,
+): WrittenHalf | undefined {
+  const options = { ...settings.options, halfOnlyWhereFaster: false };
+  const { fixed, isHalved } = halved(safe, { ...settings, options }, whole);
+  if (!isHalved) return undefined;
+  const [before, after] = [asWritten(safe.model, settings), asWritten(fixed.model, settings)];
+  const { saves } = changeBetween(before, after, settings.cost);
+  return { after, saves, isSure: isSureGain(saves, before, settings) };
+}
+
+function isSureGain(
+  { microseconds, low }: WorkloadChange["saves"],
+  before: Workload,
+  { minSaving }: FixSettings,
+): boolean {
+  return low > 0 && microseconds >= minSaving * before.timeline.microseconds;
+}
+
 /** A workload in half, which the target may compute in anyway. */
 export function inHalfOf(workload: Workload, { target, options, cost }: FixSettings): Workload {
   return isHalf(target.precision) ? workload : pricedAt(workload, halfOf(options), cost);
@@ -71,13 +103,12 @@ function halfOf({ halfType }: FixSettings["options"]): "fp16" | "bf16" {
 /** What is predicted to take the least; in half only what is faster than the model as it is beyond doubt. */
 function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], settings: FixSettings): Unsafe {
   const before = asWritten(model, settings);
-  const least = settings.minSaving * before.timeline.microseconds;
   let [best, bestTime] = [plain, asWritten(plain.fixed.model, settings).timeline.microseconds];
   let left: LeftHalf | undefined;
   for (const each of halves.filter(({ isHalved }) => isHalved)) {
     const after = asWritten(each.fixed.model, settings);
     const { saves } = changeBetween(before, after, settings.cost);
-    const isSure = saves.low > 0 && saves.microseconds >= least;
+    const isSure = isSureGain(saves, before, settings);
     const { microseconds } = after.timeline;
     if (isSure && microseconds < bestTime) [best, bestTime] = [each, microseconds];
     const reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);

@@ -33,6 +33,7 @@ import {
 } from "../workload/workload.ts";
 import { compact } from "./compact.ts";
 import { keepResult, takeResult } from "./last-results.ts";
+import { readingUpTo } from "./unread.ts";
 
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
@@ -48,6 +49,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly others?: readonly OtherStack[] | undefined;
   /** What could still be repaired in the result: it is explained. Nothing by default. */
   readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
+  /** Tensors of more bytes are not read: what is in them is taken to be in any type's range. */
+  readonly mostRead?: number | undefined;
   /** What is known to fail verification; nothing by default. */
   readonly leaveOut?: LeaveOut | undefined;
 }
@@ -279,7 +282,7 @@ export function contextOf(
   pass: PassName,
   location: string,
 ): PassContext {
-  const { target, options, leaveOut } = settings;
+  const { target, options, leaveOut, mostRead = Number.POSITIVE_INFINITY } = settings;
   const workload = priced(model, settings);
   return {
     model,
@@ -292,7 +295,7 @@ export function contextOf(
     account: accountOf(workload, model, settings),
     names: new FreshNames(model),
     leftOut: leaveOut && ((part) => leaveOut(pass, part)),
-    open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
+    open: readingUpTo(mostRead, (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers)),
     preview: (patch) => previewOf(model, patch, location, settings),
     patched: (patch) => patched(model, patch, "tc-lint.preview.data"),
     savingOf: (patch) => {

@@ -1,6 +1,7 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
 import type { OpenModel } from "../onnx/open.ts";
 import { type AccountState, isHalf } from "../workload/account.ts";
+import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
@@ -37,7 +38,7 @@ const decidedBefore = "padding was decided before the types changed: --fix of th
 
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
-  { after }: SafeFix,
+  { after, fixed: safe }: SafeFix,
   { padded, fixed, isHalved, foreseen }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
@@ -49,15 +50,20 @@ function statesBehind(
   const half: AccountState[] =
     isHalved && !isHalf(precision) ? [{ step: "half", workload: inHalfOf(after, settings) }] : [];
   const isInHalf = isHalved || isHalf(precision);
+  const keptBy = (model: OpenModel): AccountState => ({
+    step: "kept",
+    workload: asWritten(model, settings),
+    written: isHalved ? writtenSaving(safe, model, settings) : undefined,
+  });
   if (layout.length > 0 && isInHalf && foreseen !== undefined) {
-    const kept = { step: "kept", workload: asWritten(fixed.model, settings) } as const;
-    return [...half, { step: "layout", workload: foreseen.after }, kept];
+    return [...half, { step: "layout", workload: foreseen.after }, keptBy(fixed.model)];
   }
-  return [
-    ...half,
-    ...(isInHalf ? [{ step: "kept", workload: asWritten(padded, settings) } as const] : []),
-    ...layout,
-  ];
+  return [...half, ...(isInHalf ? [keptBy(padded)] : []), ...layout];
+}
+
+function writtenSaving(safe: FixedModel, model: OpenModel, settings: FixSettings): WorkloadChange["saves"] {
+  const [before, after] = [asWritten(safe.model, settings), asWritten(model, settings)];
+  return changeBetween(before, after, settings.cost).saves;
 }
 
 /** The file as it is, and in the target's precision. */

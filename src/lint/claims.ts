@@ -15,6 +15,7 @@ import type { Step } from "../workload/timeline.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
 import { capped, type Group, stepOf } from "./group.ts";
+import { writtenHalf } from "./written-half.ts";
 
 /** What lint looks at: the file, what earlier steps leave of it, and the layout step where it is claimed. */
 export interface States {
@@ -87,6 +88,9 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     states.push({ step: "half", workload: context.half().after });
   const layout = claimedLayout(listed, { context, later });
   if (layout !== undefined) states.push({ step: "layout", workload: layout.after });
+  const isHalved = isHalf((states.at(-1)?.workload ?? context).target.precision);
+  const written = isHalved ? writtenHalf(context, layout !== undefined) : undefined;
+  if (written !== undefined) states.push({ step: "kept", workload: written.after, written: written.saves });
   const account = accountOf(states, cost);
   for (const step of estimatedIn({ context, later })) {
     const savings = inStep(listed, step).flatMap(({ saves }) => (saves === null ? [] : [saves]));

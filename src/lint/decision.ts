@@ -31,6 +31,20 @@ export interface DecidedFix {
    * moves nothing, or can save next to nothing.
    */
   readonly layoutOf: (state: Workload) => DecidedLayout | undefined;
+  /**
+   * The repaired model as it is written in half precision where somebody asks for it by name, and in the layout that pays there where
+   * `isLaidOut`; undefined where nothing would become half, or weights would have to be read to tell.
+   */
+  readonly inHalf: (isLaidOut: boolean) => DecidedHalf | undefined;
+}
+
+/** With what stays FP32 and the Casts between, in the types that the file then stores. */
+export interface DecidedHalf {
+  readonly after: Workload;
+  /** Of the repaired model in the types that it stores. */
+  readonly saves: Saving;
+  /** Whether it saves enough, beyond doubt. */
+  readonly isSure: boolean;
 }
 
 export interface DecidedRegion {
@@ -108,10 +122,15 @@ export class Decision {
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
   readonly #before: Workload;
+  readonly #inHalf: DecidedFix["inHalf"];
   /** Passes whose time a product's padding changes, by the product. */
   readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
-  constructor(before: Workload, { after, change, reasonFor, isRewritten, slowerElsewhere }: DecidedFix) {
+  constructor(
+    before: Workload,
+    { after, change, reasonFor, isRewritten, slowerElsewhere, inHalf }: DecidedFix,
+  ) {
+    this.#inHalf = inHalf;
     this.slowerElsewhere = slowerElsewhere;
     this.after = after;
     this.change = change;
@@ -161,6 +180,11 @@ export class Decision {
     return saves === undefined || work === undefined || !isOfKind<W>(work, kind)
       ? undefined
       : { work, saves };
+  }
+
+  /** The file in half precision, in the layout that pays there where that is a step. */
+  inHalf(isLaidOut: boolean): DecidedHalf | undefined {
+    return this.#inHalf(isLaidOut);
   }
 
   isRewritten(node: Node): boolean {

@@ -44,7 +44,7 @@ function isLeft({ raw, rule, fix, saves }: RawFinding): boolean {
   );
 }
 
-function asDeclined(finding: RawFinding, declined: NonNullable<RawFinding["declined"]>): RawFinding {
+export function asDeclined(finding: RawFinding, declined: NonNullable<RawFinding["declined"]>): RawFinding {
   const { saves } = finding;
   // In the whole model the interval reaches zero.
   const whole =

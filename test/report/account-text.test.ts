@@ -32,3 +32,25 @@ test.each([
     expect(accountCells(layout, [exported, first, layout])[3]).toBe(flags);
   },
 );
+
+test("where it is known what writing half takes, its step says so, and what the file saves", () => {
+  const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+  const half: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
+  const kept: AccountStep = {
+    ...times,
+    step: "kept",
+    saves: { microseconds: -2, low: -3, high: -1 },
+    precision: "fp16",
+    written: { microseconds: 8, low: -1, high: 12 },
+  };
+  const account = [exported, half, kept];
+  expect(accountCells(half, account)[3]).toBe("--fix --precision fp16");
+  expect(accountCells(kept, account)).toEqual([
+    "FP32 kept, Casts",
+    "10 µs",
+    "costs 2 µs, 25 % (1 to 3 µs)",
+    "as written 18 µs → 10 µs: may save 8 µs (-1 to 12 µs)",
+  ]);
+  const sure: AccountStep = { ...kept, written: { microseconds: 8, low: 1, high: 12 } };
+  expect(accountCells(sure, account)[3]).toMatch(/: saves 8 µs /);
+});
