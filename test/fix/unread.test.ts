@@ -10,14 +10,10 @@ const open = readingUpTo(64, ({ name }) => {
   return new MemoryBytes(new Uint8Array(64));
 });
 
+const span = { offset: 0, length: 0 };
+
 function tensor(name: string, elements: number): TensorRef {
-  return {
-    name,
-    dtype: "float32",
-    dtypeCode: 1,
-    dims: [elements],
-    data: { kind: "raw", span: { offset: 0, length: 0 } },
-  } as TensorRef;
+  return { name, dtype: "float32", dtypeCode: 1, dims: [elements], data: { kind: "raw", span }, span };
 }
 
 test("a tensor of as many bytes is read", () => {
