@@ -4,7 +4,7 @@
  */
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { isHalf } from "../workload/account.ts";
+import { isHalf, type WrittenSaving, writtenBetween } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -61,7 +61,7 @@ function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
 /** What a file in half precision takes, and saves of the one that safe fixes leave, both in the types that they store. */
 export interface WrittenHalf {
   readonly after: Workload;
-  readonly saves: WorkloadChange["saves"];
+  readonly written: WrittenSaving;
   /** Whether that is the threshold at least, its interval above zero. */
   readonly isSure: boolean;
 }
@@ -79,8 +79,8 @@ export function writtenInHalf(
   const { fixed, isHalved } = halved(safe, { ...settings, options }, whole);
   if (!isHalved) return undefined;
   const [before, after] = [asWritten(safe.model, settings), asWritten(fixed.model, settings)];
-  const { saves } = changeBetween(before, after, settings.cost);
-  return { after, saves, isSure: isSureGain(saves, before, settings) };
+  const written = writtenBetween(before, after, settings.cost);
+  return { after, written, isSure: isSureGain(written, before, settings) };
 }
 
 function isSureGain(

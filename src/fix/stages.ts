@@ -1,7 +1,6 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
 import type { OpenModel } from "../onnx/open.ts";
-import { type AccountState, isHalf } from "../workload/account.ts";
-import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import { type AccountState, isHalf, writtenBetween } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
@@ -25,7 +24,7 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const fixed = inTurn(safe.fixed, behind.fixed);
   const states = [
     ...statesBefore(original, settings),
-    { step: "safe", workload: safe.after } as const,
+    { step: "safe", workload: safe.after, written: writtenSafe(original, safe, settings) } as const,
     ...statesBehind(safe, behind, settings),
   ];
   // In half a product may be off a multiple that it met before.
@@ -35,6 +34,17 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";
+
+function writtenSafe(
+  original: OpenModel,
+  { after }: SafeFix,
+  settings: FixSettings,
+): AccountState["written"] {
+  const before = priced(original, settings);
+  return before.target.precision === "as-is" || before === after
+    ? undefined
+    : writtenBetween(before, after, settings.cost);
+}
 
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
@@ -53,17 +63,14 @@ function statesBehind(
   const keptBy = (model: OpenModel): AccountState => ({
     step: "kept",
     workload: asWritten(model, settings),
-    written: isHalved ? writtenSaving(safe, model, settings) : undefined,
+    written: isHalved
+      ? writtenBetween(asWritten(safe.model, settings), asWritten(model, settings), settings.cost)
+      : undefined,
   });
   if (layout.length > 0 && isInHalf && foreseen !== undefined) {
     return [...half, { step: "layout", workload: foreseen.after }, keptBy(fixed.model)];
   }
   return [...half, ...(isInHalf ? [keptBy(padded)] : []), ...layout];
-}
-
-function writtenSaving(safe: FixedModel, model: OpenModel, settings: FixSettings): WorkloadChange["saves"] {
-  const [before, after] = [asWritten(safe.model, settings), asWritten(model, settings)];
-  return changeBetween(before, after, settings.cost).saves;
 }
 
 /** The file as it is, and in the target's precision. */

@@ -10,8 +10,10 @@ import {
   type AccountStepName,
   accountOf,
   isHalf,
+  writtenBetween,
 } from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
+import type { Workload } from "../workload/workload.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
 import { capped, type Group, stepOf } from "./group.ts";
@@ -76,6 +78,12 @@ function inStep(groups: readonly Group[], step: AccountStepName): Group[] {
     .sort((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));
 }
 
+/** What safe fixes save as the file is stored; undefined where that is what the account is of, or where there are none. */
+function writtenSafe(context: LintContext, after: Workload): AccountState["written"] {
+  if (context.target.precision === "as-is" || after === context.workload) return undefined;
+  return writtenBetween(context.asStored(), after, context.cost);
+}
+
 /** The file, and where each step that is claimed leaves it; last what the listed groups save that only its author can do. */
 export function lintAccount(listed: readonly Group[], { context, later }: States): AccountStep[] {
   const { cost, decision } = context;
@@ -83,14 +91,15 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     { step: "exported", workload: context.asStored() },
     { step: "precision", workload: context.workload },
   ];
-  if (decision !== undefined) states.push({ step: "safe", workload: decision.after });
+  if (decision !== undefined)
+    states.push({ step: "safe", workload: decision.after, written: writtenSafe(context, decision.after) });
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after });
   const layout = claimedLayout(listed, { context, later });
   if (layout !== undefined) states.push({ step: "layout", workload: layout.after });
   const isHalved = isHalf((states.at(-1)?.workload ?? context).target.precision);
   const written = isHalved ? writtenHalf(context, layout !== undefined) : undefined;
-  if (written !== undefined) states.push({ step: "kept", workload: written.after, written: written.saves });
+  if (written !== undefined) states.push({ step: "kept", workload: written.after, written: written.written });
   const account = accountOf(states, cost);
   for (const step of estimatedIn({ context, later })) {
     const savings = inStep(listed, step).flatMap(({ saves }) => (saves === null ? [] : [saves]));

@@ -4,6 +4,7 @@ import { combineSavings } from "../cost/saving.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Node } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
@@ -42,7 +43,7 @@ export interface DecidedFix {
 export interface DecidedHalf {
   readonly after: Workload;
   /** Of the repaired model in the types that it stores. */
-  readonly saves: Saving;
+  readonly written: WrittenSaving;
   /** Whether it saves enough, beyond doubt. */
   readonly isSure: boolean;
 }

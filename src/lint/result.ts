@@ -2,7 +2,7 @@
 
 import type { AccountStep, AccountStepName } from "../workload/account.ts";
 
-export type { AccountStep, AccountStepName } from "../workload/account.ts";
+export type { AccountStep, AccountStepName, WrittenSaving } from "../workload/account.ts";
 
 export type Severity = "error" | "warn" | "info";
 export type Fixability = "safe" | "unsafe" | "none";

@@ -1,6 +1,6 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 import { duration, durationRange, percent } from "../ir/format.ts";
-import type { AccountStep, AccountStepName } from "../lint/result.ts";
+import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
 import { type Changed, changedBy, fixFlags, halfOf } from "./fix-flags.ts";
 import { alignColumns } from "./table.ts";
 
@@ -25,13 +25,32 @@ function toHalf(half: "fp16" | "bf16", account: readonly AccountStep[]): string 
 }
 
 /** `as written 240 µs → 188 µs: may save 51.3 µs (-0.616 to 86.3 µs)`: the file in half, of the one that safe fixes leave. */
-function writtenText({ written, microseconds: after }: AccountStep): string {
+function writtenText({ written }: AccountStep): string {
   if (written === undefined) return "";
   const { microseconds, low, high } = written;
-  const times = `${duration(after + microseconds)} → ${duration(after)}`;
   const verb = microseconds < 0 ? "takes" : low > 0 ? "saves" : "may save";
   const more = microseconds < 0 ? " more" : "";
-  return `as written ${times}: ${verb} ${duration(Math.abs(microseconds))}${more} (${durationRange(low, high)})`;
+  return `as written ${writtenTimes(written)}: ${verb} ${duration(Math.abs(microseconds))}${more} (${durationRange(low, high)})`;
+}
+
+function writtenTimes({ microseconds, after }: WrittenSaving): string {
+  return `${duration(after + microseconds)} → ${duration(after)}`;
+}
+
+/**
+ * `249 µs → 249 µs`: what safe fixes make of the file as it is stored. Undefined where what they save of that is within the interval of what
+ * they are said to save.
+ */
+export function storedTimes(account: readonly AccountStep[]): string | undefined {
+  const { written, saves } = account.find(({ step }) => step === "safe") ?? {};
+  if (written === undefined || !saves) return undefined;
+  const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
+  return isWithin ? undefined : writtenTimes(written);
+}
+
+function safeFlags(account: readonly AccountStep[]): string {
+  const times = storedTimes(account);
+  return times === undefined ? "--fix" : `--fix; as stored ${times}`;
 }
 
 /** No fix quantizes; TF32 is no type of a file. */
@@ -50,7 +69,7 @@ const names: Readonly<
 > = {
   exported: () => ["as exported", ""],
   precision: ({ precision }, account) => [`in ${precisionNames[precision]}`, waysTo[precision](account)],
-  safe: () => ["safe fixes", "--fix"],
+  safe: (_, account) => ["safe fixes", safeFlags(account)],
   half: ({ precision }, account) => ["half precision", toHalf(halfOf(precision), account)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
   layout: (step, account) => ["layout", layoutFlags(step, account)],

@@ -6,6 +6,7 @@ import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { changeBetween } from "./change.ts";
 import { isMeasured } from "./measured.ts";
+import { pricedAt } from "./priced-at.ts";
 import type { Workload } from "./workload.ts";
 
 /**
@@ -28,15 +29,30 @@ export interface AccountStep {
   readonly precision: Precision;
   /** Set where a profile measured it, and it is no prediction. */
   readonly measured?: true;
-  /** Of `kept`, where the file is brought to half: what it saves of the one that safe fixes leave, both in the types that they store. */
-  readonly written?: Saving;
+  /**
+   * In the types that files store, where the account is of another precision: of `safe`, what it saves of the file as exported; of `kept`,
+   * where the file is brought to half, what it saves of the one that safe fixes leave.
+   */
+  readonly written?: WrittenSaving;
+}
+
+export interface WrittenSaving extends Saving {
+  /** Microseconds of the file after it. */
+  readonly after: number;
 }
 
 /** A model as it would stand after a step. */
 export interface AccountState {
   readonly step: AccountStepName;
   readonly workload: Workload;
-  readonly written?: Saving | undefined;
+  readonly written?: WrittenSaving | undefined;
+}
+
+/** What a file saves of the one before it, both in the types that they store. */
+export function writtenBetween(before: Workload, after: Workload, cost: CostModel): WrittenSaving {
+  const left = pricedAt(after, "as-is", cost);
+  const { saves } = changeBetween(pricedAt(before, "as-is", cost), left, cost);
+  return { ...saves, after: left.timeline.microseconds };
 }
 
 export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
