@@ -4,10 +4,11 @@
  */
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { isHalf, type WrittenSaving, writtenBetween } from "../workload/account.ts";
+import { isHalf, type WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
+import { writtenBetween } from "../workload/written.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import {
   asStored,
@@ -75,7 +76,7 @@ export function writtenInHalf(
   settings: FixSettings,
   whole: number,
 ): WrittenHalf | undefined {
-  const options = { ...settings.options, halfOnlyWhereFaster: false };
+  const options = { ...settings.options, halfOnlyWhereFaster: false, halfUnpriced: true };
   const { fixed, isHalved } = halved(safe, { ...settings, options }, whole);
   if (!isHalved) return undefined;
   const [before, after] = [asWritten(safe.model, settings), asWritten(fixed.model, settings)];

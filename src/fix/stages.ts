@@ -1,7 +1,8 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
 import type { OpenModel } from "../onnx/open.ts";
-import { type AccountState, isHalf, writtenBetween } from "../workload/account.ts";
+import { type AccountState, isHalf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";

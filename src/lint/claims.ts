@@ -10,10 +10,10 @@ import {
   type AccountStepName,
   accountOf,
   isHalf,
-  writtenBetween,
 } from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
+import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
 import { capped, type Group, stepOf } from "./group.ts";

@@ -6,7 +6,6 @@ import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { changeBetween } from "./change.ts";
 import { isMeasured } from "./measured.ts";
-import { pricedAt } from "./priced-at.ts";
 import type { Workload } from "./workload.ts";
 
 /**
@@ -46,13 +45,6 @@ export interface AccountState {
   readonly step: AccountStepName;
   readonly workload: Workload;
   readonly written?: WrittenSaving | undefined;
-}
-
-/** What a file saves of the one before it, both in the types that they store. */
-export function writtenBetween(before: Workload, after: Workload, cost: CostModel): WrittenSaving {
-  const left = pricedAt(after, "as-is", cost);
-  const { saves } = changeBetween(pricedAt(before, "as-is", cost), left, cost);
-  return { ...saves, after: left.timeline.microseconds };
 }
 
 export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
