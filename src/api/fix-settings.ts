@@ -91,11 +91,12 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const { fixed, after, change, declined, loses } = decideSafe(model, settings);
+  const { fixed, after, change, declined, foregone, loses } = decideSafe(model, settings);
   return {
     after,
     change,
     slowerElsewhere: loses && declined,
+    foregone,
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(workload, settings, []);
@@ -134,7 +135,7 @@ function inHalfOf(fixed: FixedModel, lint: LintSettings, { timeline }: Workload)
 /** `whole` is why nothing is done to the whole model: what would be done without has no reason of its own. */
 function leftReason(reason: Reason, whole: string | undefined, isForAnother: boolean): LeftReason {
   if (whole !== undefined && isSolved(reason))
-    return isForAnother ? { message: whole } : { message: whole, declined: "uncertain" };
+    return { message: whole, isPart: true, ...(isForAnother ? {} : { declined: "uncertain" }) };
   const declined = declinedBy[reason.kind];
   return declined === undefined ? { message: reason.message } : { message: reason.message, declined };
 }

@@ -86,6 +86,8 @@ export interface FixNote extends PassNote {
   readonly pass: PassName;
   /** Of what a rule still finds in the result: its code. */
   readonly rule?: string;
+  /** Whether its time is a part of what all that was declined would save, and not the product's by itself. */
+  readonly isPart?: boolean;
 }
 
 /** One run of a pass that changed the model. */

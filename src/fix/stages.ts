@@ -6,6 +6,7 @@ import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
+import type { Declined } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
 
 export interface Staged {
@@ -14,7 +15,7 @@ export interface Staged {
   readonly padded: OpenModel;
   readonly states: readonly AccountState[];
   /** Why safe fixes that were found are not made. */
-  readonly declined?: string | undefined;
+  readonly declined?: Declined | undefined;
 }
 
 /** All passes of `settings`, stage by stage. Throws InputError. */
@@ -29,8 +30,9 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
     ...statesBehind(safe, behind, settings),
   ];
   // In half a product may be off a multiple that it met before.
-  const declined =
-    safe.declined ?? (changesTypes(settings) && !safe.fixed.changed ? decidedBefore : undefined);
+  const isBefore = changesTypes(settings) && !safe.fixed.changed;
+  const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
+  const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
   return { fixed, padded: behind.padded, states, declined };
 }
 

@@ -15,6 +15,8 @@ export interface LeftReason {
   readonly message: string;
   /** Set where it may be done and does not pay: for sure too little, or perhaps nothing. Else it is its author's to change. */
   readonly declined?: "below" | "uncertain" | undefined;
+  /** Set where that is said of all safe fixes together: what it would save is a part of what they would. */
+  readonly isPart?: boolean;
 }
 
 /** What safe fixes make of a workload; whoever knows the passes answers. */
@@ -23,6 +25,8 @@ export interface DecidedFix {
   readonly change: WorkloadChange;
   /** Why safe fixes that save time on the target are not made, where that is for another stack's sake. */
   readonly slowerElsewhere?: string | undefined;
+  /** Microseconds that safe fixes would save which are declined as a whole. */
+  readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten. */
   readonly isRewritten: (node: Node) => boolean;
   /** Why a product that could be padded is left as it is. */
@@ -119,6 +123,7 @@ export class Decision {
   readonly after: Workload;
   readonly change: WorkloadChange;
   readonly slowerElsewhere: string | undefined;
+  readonly foregone: number | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
@@ -129,9 +134,10 @@ export class Decision {
 
   constructor(
     before: Workload,
-    { after, change, reasonFor, isRewritten, slowerElsewhere, inHalf }: DecidedFix,
+    { after, change, reasonFor, isRewritten, slowerElsewhere, foregone, inHalf }: DecidedFix,
   ) {
     this.#inHalf = inHalf;
+    this.foregone = foregone;
     this.slowerElsewhere = slowerElsewhere;
     this.after = after;
     this.change = change;

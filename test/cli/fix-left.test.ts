@@ -50,7 +50,7 @@ describe("a product that --fix leaves off the multiple", () => {
       },
     ]);
     expect(text).toContain(`: ${message}\n`);
-    expect(text).toMatch(/^ {2}left {3}TC102 "head" \([\d.]+ µs\): /m);
+    expect(text).toMatch(/^ {2}left {3}TC102 "head" \([\d.]+ µs by itself\): /m);
   });
 
   it("would cost more at an output than it saves", async () => {
