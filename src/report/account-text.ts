@@ -27,10 +27,7 @@ function toHalf(half: "fp16" | "bf16", account: readonly AccountStep[]): string 
 /** `as written 240 µs → 188 µs: may save 51.3 µs (-0.616 to 86.3 µs)`: the file in half, of the one that safe fixes leave. */
 function writtenText({ written }: AccountStep): string {
   if (written === undefined) return "";
-  const { microseconds, low, high } = written;
-  const verb = microseconds < 0 ? "takes" : low > 0 ? "saves" : "may save";
-  const more = microseconds < 0 ? " more" : "";
-  return `as written ${writtenTimes(written)}: ${verb} ${duration(Math.abs(microseconds))}${more} (${durationRange(low, high)})`;
+  return `as written ${writtenTimes(written)}: ${claimOf(written)}`;
 }
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
@@ -110,10 +107,16 @@ function savingOf(
   }
   const before = microseconds + saves.microseconds;
   const share = before > 0 ? `, ${percent(Math.abs(saves.microseconds) / before)}` : "";
-  const isCost = saves.microseconds < 0;
-  const [low, high] = isCost ? [-saves.high, -saves.low] : [saves.low, saves.high];
-  const claim = isCost ? "costs" : "saves";
-  const verb = low > 0 || saves.microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  const measured = isMeasured === true ? "; measured" : "";
-  return `${verb} ${duration(Math.abs(saves.microseconds))}${share} (${durationRange(low, high)})${measured}`;
+  return `${claimOf(saves, share)}${isMeasured === true ? "; measured" : ""}`;
 }
+
+/** `may cost 29.3 µs, 14 % (-6.24 to 84.1 µs)`. */
+function claimOf({ microseconds, low, high }: Saved, share = ""): string {
+  const isCost = microseconds < 0;
+  const [least, most] = isCost ? [-high, -low] : [low, high];
+  const claim = isCost ? "costs" : "saves";
+  const verb = least > 0 || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
+  return `${verb} ${duration(Math.abs(microseconds))}${share} (${durationRange(least, most)})`;
+}
+
+type Saved = NonNullable<AccountStep["saves"]>;

@@ -53,6 +53,8 @@ test("where it is known what writing half takes, its step says so, and what the 
   ]);
   const sure: AccountStep = { ...kept, written: { microseconds: 8, low: 1, high: 12, after: 10 } };
   expect(accountCells(sure, account)[3]).toMatch(/: saves 8 µs /);
+  const loss: AccountStep = { ...kept, written: { microseconds: -8, low: -12, high: -1, after: 18 } };
+  expect(accountCells(loss, account)[3]).toBe("as written 10 µs → 18 µs: costs 8 µs (1 to 12 µs)");
 });
 
 test.each([
