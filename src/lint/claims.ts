@@ -117,23 +117,31 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
 /** Of microseconds that are added up in another order. */
 const rounding = 1e-6;
 
-/** No end of a part's interval is where its step leaves no room for it; which parts are claimed is decided before. */
+/**
+ * No end of a part's interval is where its step leaves no room for it, and what is all of its step is as sure as that; which parts are claimed
+ * is decided before.
+ */
 export function keepWithinSteps(listed: readonly Group[], account: readonly AccountStep[]): void {
   for (const group of listed) {
-    const named = stepOf(group);
-    // In the types that a file stores, half precision is a step of its own.
-    const step =
-      account.find((each) => each.step === named) ??
-      (named === "precision" ? account.find((each) => each.step === "half") : undefined);
+    const name = stepIn(account, group);
+    const step = account.find((each) => each.step === name);
     if (group.saves === null || !step?.saves) continue;
-    const { microseconds, low, high } = group.saves;
+    const { microseconds, low, high, of } = group.saves;
     const isWhole = Math.abs(step.saves.microseconds - microseconds) < rounding;
+    const most = isWhole ? Math.min(step.saves.high, of) : Math.min(high, step.saves.high);
     group.saves = {
       ...group.saves,
-      low: isWhole ? Math.min(microseconds, Math.max(low, step.saves.low)) : low,
-      high: Math.max(microseconds, Math.min(high, step.saves.high)),
+      // What is claimed is not unclaimed here.
+      low: isWhole && step.saves.low > 0 ? Math.min(microseconds, step.saves.low) : low,
+      high: Math.max(microseconds, most),
     };
   }
+}
+
+/** The step of an account that a group is a part of: half precision is a step of its own where the target computes in another. */
+export function stepIn(account: readonly AccountStep[], group: Group): AccountStepName | null {
+  const step = stepOf(group);
+  return step === "precision" && account.some((each) => each.step === "half") ? "half" : step;
 }
 
 /** What a step leaves: as unsure as what it was, and, of a measured model, as what is saved of it. */
