@@ -9,9 +9,10 @@ import { type RawFinding, standingOf, stepOf } from "./group.ts";
 
 /**
  * The file in half; undefined where half may save nothing without Casts either: nobody is told to write it then, and deciding them takes as
- * long as linting.
+ * long as linting. Beside what was measured it is not known: kernels that ran have no Casts, and others no measure.
  */
 export function writtenHalf(context: LintContext, isLaidOut: boolean): DecidedHalf | undefined {
+  if (context.isMeasured) return undefined;
   return context.halfSaving().low > 0 ? context.decision?.inHalf(isLaidOut) : undefined;
 }
 
