@@ -112,24 +112,28 @@ const mostRead = 128 << 10;
 
 function inHalfOf(fixed: FixedModel, lint: LintSettings, { timeline }: Workload): DecidedFix["inHalf"] {
   const half = lint.target.precision === "bf16" ? "bf16" : "fp16";
+  const settings = { ...repairOf(lint, { ...safeFix, half, nhwc: true }), mostRead };
+  let written: ReturnType<typeof writtenInHalf> | undefined;
   const known = new Map<boolean, WrittenHalf | undefined>();
-  const written = (nhwc: boolean): WrittenHalf | undefined => {
-    try {
-      return writtenInHalf(
-        fixed,
-        { ...repairOf(lint, { ...safeFix, half, nhwc }), mostRead },
-        timeline.microseconds,
-      );
-    } catch (error) {
-      // What no fix writes is no step: an opset without the type, constants that only weights tell.
-      if (error instanceof InputError) return undefined;
-      throw error;
-    }
-  };
   return (isLaidOut) => {
-    if (!known.has(isLaidOut)) known.set(isLaidOut, written(isLaidOut));
-    return known.get(isLaidOut);
+    if (known.has(isLaidOut)) return known.get(isLaidOut);
+    const found = unlessRefused(() => {
+      written ??= writtenInHalf(fixed, settings, timeline.microseconds);
+      return written(isLaidOut);
+    });
+    known.set(isLaidOut, found);
+    return found;
   };
+}
+
+/** What no fix writes is no step: an opset without the type, constants that only weights tell. */
+function unlessRefused<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
 }
 
 /** `whole` is why nothing is done to the whole model: what would be done without has no reason of its own. */

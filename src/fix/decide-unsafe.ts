@@ -68,20 +68,25 @@ export interface WrittenHalf {
 }
 
 /**
- * The file that half precision makes where it is asked for by name, with what stays FP32 and the Casts between; in the layout that pays behind
- * it where `settings` have that pass. Undefined where it changes nothing. Throws InputError.
+ * The file that half precision makes where it is asked for by name, with what stays FP32 and the Casts between; `isLaidOut`: in the layout that
+ * pays behind it. Undefined where it changes nothing. Throws InputError.
  */
 export function writtenInHalf(
   safe: FixedModel,
-  settings: FixSettings,
+  asked: FixSettings,
   whole: number,
-): WrittenHalf | undefined {
-  const options = { ...settings.options, halfOnlyWhereFaster: false, halfUnpriced: true };
-  const { fixed, isHalved } = halved(safe, { ...settings, options }, whole);
-  if (!isHalved) return undefined;
-  const [before, after] = [asWritten(safe.model, settings), asWritten(fixed.model, settings)];
-  const written = writtenBetween(before, after, settings.cost);
-  return { after, written, isSure: isSureGain(written, before, settings) };
+): (isLaidOut: boolean) => WrittenHalf | undefined {
+  const options = { ...asked.options, halfOnlyWhereFaster: false, halfUnpriced: true };
+  const settings = { ...asked, options };
+  const half = broughtToHalf(safe, settings);
+  const before = asWritten(safe.model, settings);
+  return (isLaidOut) => {
+    if (!half.changed) return undefined;
+    const { fixed } = isLaidOut ? laidOut(half, settings, whole) : { fixed: half };
+    const after = asWritten(fixed.model, settings);
+    const written = writtenBetween(before, after, settings.cost);
+    return { after, written, isSure: isSureGain(written, before, settings) };
+  };
 }
 
 function isSureGain(
@@ -146,14 +151,18 @@ function leftFloat(
 
 /** In half, and then in the layout that pays there. */
 function halved(safe: FixedModel, settings: FixSettings, whole: number): Unsafe {
+  const half = broughtToHalf(safe, settings);
+  return { ...laidOut(half, settings, whole), isHalved: half.changed };
+}
+
+function broughtToHalf(safe: FixedModel, settings: FixSettings): FixedModel {
   const { model } = safe;
   // Padding that was declined is not made after all; folding prepares the other passes.
   const passes = settings.passes.filter(({ name, safe: isSafe }) =>
     isSafe ? name === "fold" || safe.changed : name !== "channels-last",
   );
   const made = runToFixedPoint(model, { ...settings, passes });
-  const half = isPreparation(made) ? withoutChanges(made, model) : made;
-  return { ...laidOut(half, settings, whole), isHalved: half.changed };
+  return isPreparation(made) ? withoutChanges(made, model) : made;
 }
 
 /** Folding alone: it was decided before, and what it prepared for was not made. */
