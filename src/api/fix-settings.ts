@@ -3,8 +3,10 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
-import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
+import { type WrittenHalf, writtenInHalf } from "../fix/decide-unsafe.ts";
+import { type FixedModel, type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
+import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
@@ -70,10 +72,11 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
 
 /** Lint settings that ask what `--fix` does to the model. */
 export function decidedBy(model: OpenModel, settings: LintSettings): LintSettings {
-  return { ...settings, decide: (workload) => decidedFix(model, repairOf(settings, safeFix), workload) };
+  return { ...settings, decide: (workload) => decidedFix(model, settings, workload) };
 }
 
-function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload): DecidedFix {
+function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): DecidedFix {
+  const settings = repairOf(lint, safeFix);
   // Nobody knows what a broken model should compute.
   if (invalidNode(workload.facts) !== null) {
     const reasonFor = () => ({ message: "the model is invalid" });
@@ -83,28 +86,60 @@ function decidedFix(model: OpenModel, settings: FixSettings, workload: Workload)
       reasonFor,
       isRewritten: () => false,
       layoutOf: () => undefined,
+      inHalf: () => undefined,
     };
   }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const { fixed, after, change, declined, loses } = decideSafe(model, settings);
+  const { fixed, after, change, declined, foregone, loses } = decideSafe(model, settings);
   return {
     after,
     change,
     slowerElsewhere: loses && declined,
+    foregone,
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(workload, settings, []);
       return leftReason(reasonOf(product), declined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
+    inHalf: inHalfOf(fixed, lint, workload),
   };
+}
+
+/** Of larger tensors lint reads none: half precision takes them to be in its range. Masks and epsilons are small. */
+const mostRead = 128 << 10;
+
+function inHalfOf(fixed: FixedModel, lint: LintSettings, { timeline }: Workload): DecidedFix["inHalf"] {
+  const half = lint.target.precision === "bf16" ? "bf16" : "fp16";
+  const settings = { ...repairOf(lint, { ...safeFix, half, nhwc: true }), mostRead };
+  let written: ReturnType<typeof writtenInHalf> | undefined;
+  const known = new Map<boolean, WrittenHalf | undefined>();
+  return (isLaidOut) => {
+    if (known.has(isLaidOut)) return known.get(isLaidOut);
+    const found = unlessRefused(() => {
+      written ??= writtenInHalf(fixed, settings, timeline.microseconds);
+      return written(isLaidOut);
+    });
+    known.set(isLaidOut, found);
+    return found;
+  };
+}
+
+/** What no fix writes is no step: an opset without the type, constants that only weights tell. */
+function unlessRefused<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  }
 }
 
 /** `whole` is why nothing is done to the whole model: what would be done without has no reason of its own. */
 function leftReason(reason: Reason, whole: string | undefined, isForAnother: boolean): LeftReason {
   if (whole !== undefined && isSolved(reason))
-    return isForAnother ? { message: whole } : { message: whole, declined: "uncertain" };
+    return { message: whole, isPart: true, ...(isForAnother ? {} : { declined: "uncertain" }) };
   const declined = declinedBy[reason.kind];
   return declined === undefined ? { message: reason.message } : { message: reason.message, declined };
 }

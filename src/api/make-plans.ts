@@ -5,13 +5,14 @@ import { budgetsOfNothing } from "../files/budget-files.ts";
 import { ConfigFinder } from "../files/find-config.ts";
 import { type FoundModel, findModels, isModelName } from "../files/find-models.ts";
 import { ConfigLoader } from "../files/load-config.ts";
-import { look } from "../files/look.ts";
+import { look, statOf } from "../files/look.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
 import type { AnyRule } from "../lint/rule.ts";
 import { withBudgetsOnce } from "../settings/budgets.ts";
 import type { ConfigChain } from "../settings/chain.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
+import { toDisplayPath } from "../settings/paths.ts";
 import {
   ignoringFile,
   isPrecisionStated,
@@ -261,8 +262,11 @@ function modelsOf(
   if (!errorOnUnmatchedPattern) {
     return models.filter(({ path, refused }) => refused !== undefined || look(path) !== "absent");
   }
-  if (unmatched.length === 0) return models;
-  const patternList = unmatched.map((pattern) => `"${pattern}"`).join(", ");
+  // A shell's *.onnx names folders that are called so, too: the models beside them are linted all the same.
+  const folders = models.length > 0 ? unmatched.filter(isModelFolder) : [];
+  const missing = unmatched.filter((pattern) => !folders.includes(pattern));
+  if (missing.length === 0) return [...models, ...folders.map(refusedFolder)];
+  const patternList = missing.map((pattern) => `"${pattern}"`).join(", ");
   const hidden =
     passedOver.length === 0 ? "" : `, but for what Git ignores or is hidden (${listed(passedOver)})`;
   const ask = hidden === "" ? "" : `: ${asked}`;
@@ -270,6 +274,18 @@ function modelsOf(
     "unmatched-pattern",
     inWordsOf(patternsOf, `${patternList}: no .onnx file there${hidden}`, { ask, allow: allowNothing }),
   );
+}
+
+function isModelFolder(pattern: string): boolean {
+  if (!isModelName(pattern)) return false;
+  const seen = statOf(pattern);
+  return typeof seen !== "string" && seen.isDirectory();
+}
+
+function refusedFolder(pattern: string): FoundModel {
+  const path = toDisplayPath(pattern);
+  const message = `${path}: is a folder, and no .onnx file is in it`;
+  return { path, explicit: true, refused: { code: "unmatched-pattern", message } };
 }
 
 const asked = "--all-files takes it too, as does naming it";

@@ -10,7 +10,7 @@ import { compareFindings, noFindings } from "./findings.ts";
 import { compareGraphs, nodeNames } from "./graph.ts";
 import { newNames } from "./new-names.ts";
 import type { FileStatus, ModelComparison, SideReport } from "./result.ts";
-import { compareTimes, storedTimes } from "./time.ts";
+import { compareTimes, haveSameTypes, storedTimes } from "./time.ts";
 
 /** One of the two, with what it was priced and linted with. */
 export interface Side {
@@ -41,7 +41,7 @@ export function compareSides(
     head: sideReport(head),
     time: both?.time ?? null,
     stored: both?.stored ?? null,
-    verdict: (both?.stored?.time ?? both?.time)?.verdict ?? null,
+    verdict: both?.verdict ?? null,
     kernels: both?.kernels ?? [],
     findings: both?.findings ?? fresh,
     graph: both?.graph ?? null,
@@ -55,7 +55,10 @@ function absent(): never {
   throw new Error("tc-lint bug: neither side of a comparison is there");
 }
 
-type Both = Pick<ModelComparison, "kernels" | "findings" | "graph" | "time" | "stored" | "notices">;
+type Both = Pick<
+  ModelComparison,
+  "kernels" | "findings" | "graph" | "time" | "stored" | "verdict" | "notices"
+>;
 
 function compareBoth(base: Side, head: Side, names: NewNames): Both {
   const isPriced = hasTime(base) && hasTime(head);
@@ -63,10 +66,13 @@ function compareBoth(base: Side, head: Side, names: NewNames): Both {
   const times = isPriced
     ? compareTimes(base.workload, head.workload, cost, names)
     : { time: null, kernels: [] };
-  const stored = isPriced ? storedTimes(base.workload, head.workload, cost, names) : null;
+  const asked = times.time;
+  const stored = asked === null ? null : storedTimes(base.workload, head.workload, { cost, names, asked });
+  const deciding = haveSameTypes(base.workload, head.workload) ? asked : (stored?.time ?? asked);
   return {
     ...times,
     stored,
+    verdict: deciding?.verdict ?? null,
     findings: compareFindings(base.report, head.report, {
       base: nodeNames(base.model),
       head: nodeNames(head.model),

@@ -115,7 +115,10 @@ export interface ModelComparison {
   readonly head: SideReport | null;
   /** Null where one of the two is not there or contradicts itself. */
   readonly time: TimeChange | null;
-  /** Null where both store their products in the same types, and where `time` is of these. */
+  /**
+   * Null where `time` is of the types that are stored; where products of both are stored in the same ones, set only where it differs by more
+   * than the interval of `time`.
+   */
   readonly stored: StoredChange | null;
   /** By the types that the files store, where these differ: that is what runs. Null where `time` is. */
   readonly verdict: ChangeVerdict | null;

@@ -31,22 +31,27 @@ export function compareTimes(
   return { time, kernels: kernels.sort((a, b) => size(b) - size(a)) };
 }
 
-/** What the files take as they are stored, where their products are not of the same types; else that is `time` in other words. */
+/**
+ * What the files take as they are stored, where their products are not of the same types, or where that differs by more than `asked`, the
+ * difference in the target's precision, has room for; else it is `asked` in other words.
+ */
 export function storedTimes(
   base: Workload,
   head: Workload,
-  cost: CostModel,
-  names: NewNames,
+  { cost, names, asked }: { readonly cost: CostModel; readonly names: NewNames; readonly asked: TimeChange },
 ): StoredChange | null {
-  const arePriced = [base, head].every(({ target }) => target.precision === "as-is");
-  if (arePriced || typesOf(base) === typesOf(head)) return null;
+  if ([base, head].every(({ target }) => target.precision === "as-is")) return null;
   const [before, after] = [base, head].map((each) => pricedAt(each, "as-is", cost));
   if (before === undefined || after === undefined) return null;
-  return {
-    base: before.timeline.microseconds,
-    head: after.timeline.microseconds,
-    time: compareTimes(before, after, cost, names).time,
-  };
+  const { time } = compareTimes(before, after, cost, names);
+  const isWithin = time.microseconds >= asked.low && time.microseconds <= asked.high;
+  if (isWithin && haveSameTypes(base, head)) return null;
+  return { base: before.timeline.microseconds, head: after.timeline.microseconds, time };
+}
+
+/** Whether products of both are stored in the same types. */
+export function haveSameTypes(base: Workload, head: Workload): boolean {
+  return typesOf(base) === typesOf(head);
 }
 
 function typesOf({ products }: Workload): string {

@@ -2,13 +2,13 @@
  * @file What half precision and another layout make of a repaired model, decided together: a convolution that half alone makes no faster may
  * be faster in half and NHWC.
  */
-
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { isHalf } from "../workload/account.ts";
+import { isHalf, type WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
+import { writtenBetween } from "../workload/written.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import {
   asStored,
@@ -59,6 +59,44 @@ function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
   return passes.filter(({ name }) => name === "channels-last");
 }
 
+/** What a file in half precision takes, and saves of the one that safe fixes leave, both in the types that they store. */
+export interface WrittenHalf {
+  readonly after: Workload;
+  readonly written: WrittenSaving;
+  /** Whether that is the threshold at least, its interval above zero. */
+  readonly isSure: boolean;
+}
+
+/**
+ * The file that half precision makes where it is asked for by name, with what stays FP32 and the Casts between; `isLaidOut`: in the layout that
+ * pays behind it. Undefined where it changes nothing. Throws InputError.
+ */
+export function writtenInHalf(
+  safe: FixedModel,
+  asked: FixSettings,
+  whole: number,
+): (isLaidOut: boolean) => WrittenHalf | undefined {
+  const options = { ...asked.options, halfOnlyWhereFaster: false, halfUnpriced: true };
+  const settings = { ...asked, options };
+  const half = broughtToHalf(safe, settings);
+  const before = asWritten(safe.model, settings);
+  return (isLaidOut) => {
+    if (!half.changed) return undefined;
+    const { fixed } = isLaidOut ? laidOut(half, settings, whole) : { fixed: half };
+    const after = asWritten(fixed.model, settings);
+    const written = writtenBetween(before, after, settings.cost);
+    return { after, written, isSure: isSureGain(written, before, settings) };
+  };
+}
+
+function isSureGain(
+  { microseconds, low }: WorkloadChange["saves"],
+  before: Workload,
+  { minSaving }: FixSettings,
+): boolean {
+  return low > 0 && microseconds >= minSaving * before.timeline.microseconds;
+}
+
 /** A workload in half, which the target may compute in anyway. */
 export function inHalfOf(workload: Workload, { target, options, cost }: FixSettings): Workload {
   return isHalf(target.precision) ? workload : pricedAt(workload, halfOf(options), cost);
@@ -71,13 +109,12 @@ function halfOf({ halfType }: FixSettings["options"]): "fp16" | "bf16" {
 /** What is predicted to take the least; in half only what is faster than the model as it is beyond doubt. */
 function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], settings: FixSettings): Unsafe {
   const before = asWritten(model, settings);
-  const least = settings.minSaving * before.timeline.microseconds;
   let [best, bestTime] = [plain, asWritten(plain.fixed.model, settings).timeline.microseconds];
   let left: LeftHalf | undefined;
   for (const each of halves.filter(({ isHalved }) => isHalved)) {
     const after = asWritten(each.fixed.model, settings);
     const { saves } = changeBetween(before, after, settings.cost);
-    const isSure = saves.low > 0 && saves.microseconds >= least;
+    const isSure = isSureGain(saves, before, settings);
     const { microseconds } = after.timeline;
     if (isSure && microseconds < bestTime) [best, bestTime] = [each, microseconds];
     const reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
@@ -114,14 +151,18 @@ function leftFloat(
 
 /** In half, and then in the layout that pays there. */
 function halved(safe: FixedModel, settings: FixSettings, whole: number): Unsafe {
+  const half = broughtToHalf(safe, settings);
+  return { ...laidOut(half, settings, whole), isHalved: half.changed };
+}
+
+function broughtToHalf(safe: FixedModel, settings: FixSettings): FixedModel {
   const { model } = safe;
   // Padding that was declined is not made after all; folding prepares the other passes.
   const passes = settings.passes.filter(({ name, safe: isSafe }) =>
     isSafe ? name === "fold" || safe.changed : name !== "channels-last",
   );
   const made = runToFixedPoint(model, { ...settings, passes });
-  const half = isPreparation(made) ? withoutChanges(made, model) : made;
-  return { ...laidOut(half, settings, whole), isHalved: half.changed };
+  return isPreparation(made) ? withoutChanges(made, model) : made;
 }
 
 /** Folding alone: it was decided before, and what it prepared for was not made. */

@@ -18,6 +18,8 @@ export interface SafeFix {
   readonly change: WorkloadChange;
   /** Why what the passes would do is not done; undefined where it is, or where there is nothing. */
   readonly declined?: string;
+  /** Microseconds that it would have saved. */
+  readonly foregone?: number;
   /** Set where it is not done because of another stack: it saves time on the target. */
   readonly loses?: LossElsewhere;
 }
@@ -43,14 +45,14 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
     const loses = addsWork(fixed) ? lossElsewhere(before, after, settings, settings.others ?? []) : undefined;
     if (loses === undefined) return { fixed, after, change };
     const why = `the repaired model is predicted to be ${lossText(loses)}, which was measured; ${guardOff}`;
-    return { ...nothing, fixed: left(original, why), declined: why, loses };
+    return { ...nothing, fixed: left(original, why), declined: why, foregone: microseconds, loses };
   }
   const times = `${duration(before.timeline.microseconds)} → ${duration(after.timeline.microseconds)}`;
   const declined =
     low > 0
       ? "below --min-saving in the whole model"
-      : `the repaired model may be no faster: predicted ${times}, a saving of ${durationRange(low, high)}`;
-  return { ...nothing, declined };
+      : `the repaired model may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
+  return { ...nothing, declined, foregone: microseconds };
 }
 
 const guardOff = "--no-stack-guard repairs it all the same";

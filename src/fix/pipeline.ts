@@ -33,6 +33,7 @@ import {
 } from "../workload/workload.ts";
 import { compact } from "./compact.ts";
 import { keepResult, takeResult } from "./last-results.ts";
+import { readingUpTo } from "./unread.ts";
 
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
@@ -48,6 +49,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly others?: readonly OtherStack[] | undefined;
   /** What could still be repaired in the result: it is explained. Nothing by default. */
   readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
+  /** Tensors of more bytes are not read: what is in them is taken to be in any type's range. */
+  readonly mostRead?: number | undefined;
   /** What is known to fail verification; nothing by default. */
   readonly leaveOut?: LeaveOut | undefined;
 }
@@ -83,6 +86,8 @@ export interface FixNote extends PassNote {
   readonly pass: PassName;
   /** Of what a rule still finds in the result: its code. */
   readonly rule?: string;
+  /** Whether its time is a part of what all that was declined would save, and not the product's by itself. */
+  readonly isPart?: boolean;
 }
 
 /** One run of a pass that changed the model. */
@@ -279,7 +284,7 @@ export function contextOf(
   pass: PassName,
   location: string,
 ): PassContext {
-  const { target, options, leaveOut } = settings;
+  const { target, options, leaveOut, mostRead = Number.POSITIVE_INFINITY } = settings;
   const workload = priced(model, settings);
   return {
     model,
@@ -292,7 +297,7 @@ export function contextOf(
     account: accountOf(workload, model, settings),
     names: new FreshNames(model),
     leftOut: leaveOut && ((part) => leaveOut(pass, part)),
-    open: (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers),
+    open: readingUpTo(mostRead, (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers)),
     preview: (patch) => previewOf(model, patch, location, settings),
     patched: (patch) => patched(model, patch, "tc-lint.preview.data"),
     savingOf: (patch) => {

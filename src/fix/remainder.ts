@@ -5,6 +5,12 @@ import { trafficOf, type Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { type FixNote, type FixSettings, pricingOf, unboundFacts } from "./pipeline.ts";
 
+/** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
+export interface Declined {
+  readonly message: string;
+  readonly foregone: number | undefined;
+}
+
 /**
  * A note for every product that is still off the multiple and would be faster, seen by itself, if it were not. `left`
  * failed verification.
@@ -13,25 +19,31 @@ export function remainderNotes(
   workload: Workload,
   settings: FixSettings,
   left: readonly LeftPiece[],
-  declined: string | undefined,
+  declined: Declined | undefined,
 ): FixNote[] {
   const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
   const reasonFor = reasons(workload, settings, left);
-  return found.map(({ rule, product, microseconds }) => {
+  const notes = found.map(({ rule, product, microseconds }): FixNote => {
     const own = reasonFor(product);
+    const note = { pass: "align", rule, node: product.node, microseconds } as const;
     // What the solver would do and the whole model does not pay for has no reason of its own.
-    const { kind, message } =
-      declined !== undefined && isSolved(own) ? { kind: "uncertain", message: declined } : own;
-    return {
-      pass: "align",
-      rule,
-      kind: kind === "forbidden" ? "blocked" : "kept",
-      node: product.node,
-      message,
-      microseconds,
-    };
+    if (declined !== undefined && isSolved(own))
+      return { ...note, kind: "kept", message: declined.message, isPart: declined.foregone !== undefined };
+    return { ...note, kind: own.kind === "forbidden" ? "blocked" : "kept", message: own.message };
   });
+  return withinWhole(notes, declined?.foregone);
+}
+
+/** Parts of what the whole would save add up to no more, whatever each product was predicted to save by itself. */
+function withinWhole(notes: readonly FixNote[], foregone: number | undefined): FixNote[] {
+  const parts = notes.filter(({ isPart }) => isPart === true);
+  const sum = parts.reduce((total, { microseconds = 0 }) => total + microseconds, 0);
+  if (foregone === undefined || sum <= foregone) return [...notes];
+  const factor = Math.max(0, foregone) / sum;
+  return notes.map((note) =>
+    note.isPart === true ? { ...note, microseconds: (note.microseconds ?? 0) * factor } : note,
+  );
 }
 
 /** The solver pads the product, were it up to the solver. */

@@ -2,9 +2,11 @@
 import type { OpenModel } from "../onnx/open.ts";
 import { type AccountState, isHalf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
+import type { Declined } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
 
 export interface Staged {
@@ -13,7 +15,7 @@ export interface Staged {
   readonly padded: OpenModel;
   readonly states: readonly AccountState[];
   /** Why safe fixes that were found are not made. */
-  readonly declined?: string | undefined;
+  readonly declined?: Declined | undefined;
 }
 
 /** All passes of `settings`, stage by stage. Throws InputError. */
@@ -24,20 +26,32 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const fixed = inTurn(safe.fixed, behind.fixed);
   const states = [
     ...statesBefore(original, settings),
-    { step: "safe", workload: safe.after } as const,
+    { step: "safe", workload: safe.after, written: writtenSafe(original, safe, settings) } as const,
     ...statesBehind(safe, behind, settings),
   ];
   // In half a product may be off a multiple that it met before.
-  const declined =
-    safe.declined ?? (changesTypes(settings) && !safe.fixed.changed ? decidedBefore : undefined);
+  const isBefore = changesTypes(settings) && !safe.fixed.changed;
+  const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
+  const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
   return { fixed, padded: behind.padded, states, declined };
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";
 
+function writtenSafe(
+  original: OpenModel,
+  { after }: SafeFix,
+  settings: FixSettings,
+): AccountState["written"] {
+  const before = priced(original, settings);
+  return before.target.precision === "as-is" || before === after
+    ? undefined
+    : writtenBetween(before, after, settings.cost);
+}
+
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
-  { after }: SafeFix,
+  { after, fixed: safe }: SafeFix,
   { padded, fixed, isHalved, foreseen }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
@@ -49,15 +63,17 @@ function statesBehind(
   const half: AccountState[] =
     isHalved && !isHalf(precision) ? [{ step: "half", workload: inHalfOf(after, settings) }] : [];
   const isInHalf = isHalved || isHalf(precision);
+  const keptBy = (model: OpenModel): AccountState => ({
+    step: "kept",
+    workload: asWritten(model, settings),
+    written: isHalved
+      ? writtenBetween(asWritten(safe.model, settings), asWritten(model, settings), settings.cost)
+      : undefined,
+  });
   if (layout.length > 0 && isInHalf && foreseen !== undefined) {
-    const kept = { step: "kept", workload: asWritten(fixed.model, settings) } as const;
-    return [...half, { step: "layout", workload: foreseen.after }, kept];
+    return [...half, { step: "layout", workload: foreseen.after }, keptBy(fixed.model)];
   }
-  return [
-    ...half,
-    ...(isInHalf ? [{ step: "kept", workload: asWritten(padded, settings) } as const] : []),
-    ...layout,
-  ];
+  return [...half, ...(isInHalf ? [keptBy(padded)] : []), ...layout];
 }
 
 /** The file as it is, and in the target's precision. */

@@ -29,15 +29,18 @@ export function budgetReports(
   return budgets.flatMap((budget) => {
     const { maxMicroseconds, minTensorCoreShare } = budget;
     if (maxMicroseconds === undefined && minTensorCoreShare === undefined) return [];
-    const { timeline } = pricedFor(budget, workload, settings);
+    const priced = pricedFor(budget, workload, settings);
+    const { timeline } = priced;
+    const held = (name: BudgetName, figures: Figures) =>
+      isUnpriced(priced) ? unknown(name, budget, figures) : heldAgainst(name, budget, figures);
     const reports: BudgetReport[] = [];
     if (maxMicroseconds !== undefined) {
       const { microseconds: predicted, low, high } = timeline;
-      reports.push(heldAgainst("maxMicroseconds", budget, { limit: maxMicroseconds, predicted, low, high }));
+      reports.push(held("maxMicroseconds", { limit: maxMicroseconds, predicted, low, high }));
     }
     if (minTensorCoreShare !== undefined) {
       const figures = { predicted: timeline.tensorCoreShare, ...tensorCoreRange(timeline) };
-      reports.push(heldAgainst("minTensorCoreShare", budget, { limit: minTensorCoreShare, ...figures }));
+      reports.push(held("minTensorCoreShare", { limit: minTensorCoreShare, ...figures }));
     }
     return reports;
   });
@@ -62,7 +65,11 @@ export function regressionReports(
     const from = pricedFor(budget, before.workload, before.settings);
     const to = pricedFor(budget, after.workload, after.settings);
     const change = differenceBetween(from, to, after.settings.cost, names);
-    return [heldAgainst("maxRegression", budget, { limit, ...regressionOf(from, change) })];
+    const figures = { limit, ...regressionOf(from, change) };
+    const isKnown = !isUnpriced(from) && !isUnpriced(to);
+    return [
+      isKnown ? heldAgainst("maxRegression", budget, figures) : unknown("maxRegression", budget, figures),
+    ];
   });
 }
 
@@ -82,12 +89,24 @@ function pricedFor({ target, timelineOf }: Budget, workload: Workload, settings:
 
 type Figures = Pick<BudgetReport, "limit" | "predicted" | "low" | "high">;
 
+/** Nothing of it could be looked at: its 0 µs are nothing to hold a limit against. */
+function isUnpriced({ timeline, facts, unresolved }: Workload): boolean {
+  return timeline.microseconds === 0 && facts.skipped.length + unresolved.length > 0;
+}
+
+function unknown(budget: BudgetName, { target }: Budget, figures: Figures): BudgetReport {
+  return { budget, target: idsOf(target), ...figures, verdict: "unpriced" };
+}
+
 function heldAgainst(budget: BudgetName, { target }: Budget, figures: Figures): BudgetReport {
   const { limit, low, high } = figures;
   const isLeast = budget === "minTensorCoreShare";
   const [nearest, farthest] = isLeast ? [high, low] : [low, high];
   const isBeyond = (value: number) => (isLeast ? value < limit : value > limit);
   const verdict = isBeyond(nearest) ? "exceeded" : isBeyond(farthest) ? "may-exceed" : "kept";
-  const { gpu, stack, precision } = target;
-  return { budget, target: { gpu: gpu.id, stack: stack.id, precision }, ...figures, verdict };
+  return { budget, target: idsOf(target), ...figures, verdict };
+}
+
+function idsOf({ gpu, stack, precision }: Target): BudgetReport["target"] {
+  return { gpu: gpu.id, stack: stack.id, precision };
 }

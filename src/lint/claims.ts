@@ -12,9 +12,12 @@ import {
   isHalf,
 } from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
+import type { Workload } from "../workload/workload.ts";
+import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
 import { capped, type Group, stepOf } from "./group.ts";
+import { writtenHalf } from "./written-half.ts";
 
 /** What lint looks at: the file, what earlier steps leave of it, and the layout step where it is claimed. */
 export interface States {
@@ -75,6 +78,12 @@ function inStep(groups: readonly Group[], step: AccountStepName): Group[] {
     .sort((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));
 }
 
+/** What safe fixes save as the file is stored; undefined where that is what the account is of, or where there are none. */
+function writtenSafe(context: LintContext, after: Workload): AccountState["written"] {
+  if (context.target.precision === "as-is" || after === context.workload) return undefined;
+  return writtenBetween(context.asStored(), after, context.cost);
+}
+
 /** The file, and where each step that is claimed leaves it; last what the listed groups save that only its author can do. */
 export function lintAccount(listed: readonly Group[], { context, later }: States): AccountStep[] {
   const { cost, decision } = context;
@@ -82,11 +91,15 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     { step: "exported", workload: context.asStored() },
     { step: "precision", workload: context.workload },
   ];
-  if (decision !== undefined) states.push({ step: "safe", workload: decision.after });
+  if (decision !== undefined)
+    states.push({ step: "safe", workload: decision.after, written: writtenSafe(context, decision.after) });
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after });
   const layout = claimedLayout(listed, { context, later });
   if (layout !== undefined) states.push({ step: "layout", workload: layout.after });
+  const isHalved = isHalf((states.at(-1)?.workload ?? context).target.precision);
+  const written = isHalved ? writtenHalf(context, layout !== undefined) : undefined;
+  if (written !== undefined) states.push({ step: "kept", workload: written.after, written: written.written });
   const account = accountOf(states, cost);
   for (const step of estimatedIn({ context, later })) {
     const savings = inStep(listed, step).flatMap(({ saves }) => (saves === null ? [] : [saves]));
@@ -104,23 +117,31 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
 /** Of microseconds that are added up in another order. */
 const rounding = 1e-6;
 
-/** No end of a part's interval is where its step leaves no room for it; which parts are claimed is decided before. */
+/**
+ * No end of a part's interval is where its step leaves no room for it, and what is all of its step is as sure as that; which parts are claimed
+ * is decided before.
+ */
 export function keepWithinSteps(listed: readonly Group[], account: readonly AccountStep[]): void {
   for (const group of listed) {
-    const named = stepOf(group);
-    // In the types that a file stores, half precision is a step of its own.
-    const step =
-      account.find((each) => each.step === named) ??
-      (named === "precision" ? account.find((each) => each.step === "half") : undefined);
+    const name = stepIn(account, group);
+    const step = account.find((each) => each.step === name);
     if (group.saves === null || !step?.saves) continue;
-    const { microseconds, low, high } = group.saves;
+    const { microseconds, low, high, of } = group.saves;
     const isWhole = Math.abs(step.saves.microseconds - microseconds) < rounding;
+    const most = isWhole ? Math.min(step.saves.high, of) : Math.min(high, step.saves.high);
     group.saves = {
       ...group.saves,
-      low: isWhole ? Math.min(microseconds, Math.max(low, step.saves.low)) : low,
-      high: Math.max(microseconds, Math.min(high, step.saves.high)),
+      // What is claimed is not unclaimed here.
+      low: isWhole && step.saves.low > 0 ? Math.min(microseconds, step.saves.low) : low,
+      high: Math.max(microseconds, most),
     };
   }
+}
+
+/** The step of an account that a group is a part of: half precision is a step of its own where the target computes in another. */
+export function stepIn(account: readonly AccountStep[], group: Group): AccountStepName | null {
+  const step = stepOf(group);
+  return step === "precision" && account.some((each) => each.step === "half") ? "half" : step;
 }
 
 /** What a step leaves: as unsure as what it was, and, of a measured model, as what is saved of it. */

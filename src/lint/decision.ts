@@ -4,6 +4,7 @@ import { combineSavings } from "../cost/saving.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Node } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
@@ -14,6 +15,8 @@ export interface LeftReason {
   readonly message: string;
   /** Set where it may be done and does not pay: for sure too little, or perhaps nothing. Else it is its author's to change. */
   readonly declined?: "below" | "uncertain" | undefined;
+  /** Set where that is said of all safe fixes together: what it would save is a part of what they would. */
+  readonly isPart?: boolean;
 }
 
 /** What safe fixes make of a workload; whoever knows the passes answers. */
@@ -22,6 +25,8 @@ export interface DecidedFix {
   readonly change: WorkloadChange;
   /** Why safe fixes that save time on the target are not made, where that is for another stack's sake. */
   readonly slowerElsewhere?: string | undefined;
+  /** Microseconds that safe fixes would save which are declined as a whole. */
+  readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten. */
   readonly isRewritten: (node: Node) => boolean;
   /** Why a product that could be padded is left as it is. */
@@ -31,6 +36,20 @@ export interface DecidedFix {
    * moves nothing, or can save next to nothing.
    */
   readonly layoutOf: (state: Workload) => DecidedLayout | undefined;
+  /**
+   * The repaired model as it is written in half precision where somebody asks for it by name, and in the layout that pays there where
+   * `isLaidOut`; undefined where nothing would become half, or weights would have to be read to tell.
+   */
+  readonly inHalf: (isLaidOut: boolean) => DecidedHalf | undefined;
+}
+
+/** With what stays FP32 and the Casts between, in the types that the file then stores. */
+export interface DecidedHalf {
+  readonly after: Workload;
+  /** Of the repaired model in the types that it stores. */
+  readonly written: WrittenSaving;
+  /** Whether it saves enough, beyond doubt. */
+  readonly isSure: boolean;
 }
 
 export interface DecidedRegion {
@@ -104,14 +123,21 @@ export class Decision {
   readonly after: Workload;
   readonly change: WorkloadChange;
   readonly slowerElsewhere: string | undefined;
+  readonly foregone: number | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
   readonly #before: Workload;
+  readonly #inHalf: DecidedFix["inHalf"];
   /** Passes whose time a product's padding changes, by the product. */
   readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
-  constructor(before: Workload, { after, change, reasonFor, isRewritten, slowerElsewhere }: DecidedFix) {
+  constructor(
+    before: Workload,
+    { after, change, reasonFor, isRewritten, slowerElsewhere, foregone, inHalf }: DecidedFix,
+  ) {
+    this.#inHalf = inHalf;
+    this.foregone = foregone;
     this.slowerElsewhere = slowerElsewhere;
     this.after = after;
     this.change = change;
@@ -161,6 +187,11 @@ export class Decision {
     return saves === undefined || work === undefined || !isOfKind<W>(work, kind)
       ? undefined
       : { work, saves };
+  }
+
+  /** The file in half precision, in the layout that pays there where that is a step. */
+  inHalf(isLaidOut: boolean): DecidedHalf | undefined {
+    return this.#inHalf(isLaidOut);
   }
 
   isRewritten(node: Node): boolean {

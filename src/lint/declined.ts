@@ -3,7 +3,7 @@
  * so that no padding is claimed in one sentence and disclaimed in the next.
  */
 import type { CostedProduct, LintContext } from "./context.ts";
-import { type RawFinding, standingOf, stepOf } from "./group.ts";
+import { capped, type RawFinding, standingOf, stepOf } from "./group.ts";
 
 /** Findings of the file and of later steps, at places of the file `first`; those that are declined say so. */
 export function withDeclined(
@@ -16,12 +16,35 @@ export function withDeclined(
   const left = new Set(found.filter(isLeft));
   const share = [...left].reduce((sum, { saves }) => sum + (saves?.share ?? 0), 0);
   // Reasons take longer than all rules: what no threshold lets through needs none.
-  if (left.size === 0 || share < minSaving) return found;
+  const isAll = decision.foregone !== undefined;
+  if (!isAll && (left.size === 0 || share < minSaving)) return found;
   const products = new Map<object, CostedProduct>(first.products.map((product) => [product, product]));
+  const parts = new Set<RawFinding>();
+  const judged = found.map((finding) => {
+    const isAsked = isAll ? isUnfixed(finding) : left.has(finding);
+    const product = isAsked ? products.get(finding.raw.at) : undefined;
+    const { declined, isPart = false } = (product && decision.reasonFor(product)) ?? {};
+    const after = declined === undefined || !left.has(finding) ? finding : asDeclined(finding, declined);
+    if (isPart) parts.add(after);
+    return after;
+  });
+  return withinWhole(judged, parts, decision.foregone);
+}
+
+/** Parts of what all fixes together would save add up to no more, whatever each was predicted to save by itself. */
+function withinWhole(
+  found: readonly RawFinding[],
+  parts: ReadonlySet<RawFinding>,
+  whole: number | undefined,
+): readonly RawFinding[] {
+  const sum = [...parts].reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+  if (whole === undefined || sum <= whole) return found;
+  const factor = Math.max(0, whole) / sum;
   return found.map((finding) => {
-    const product = left.has(finding) ? products.get(finding.raw.at) : undefined;
-    const declined = product && decision.reasonFor(product).declined;
-    return declined === undefined ? finding : asDeclined(finding, declined);
+    const { saves } = finding;
+    return saves === null || !parts.has(finding)
+      ? finding
+      : { ...finding, saves: capped(saves, saves.microseconds * factor, saves.of) };
   });
 }
 
@@ -38,13 +61,15 @@ export function withoutLayoutLeft(
 }
 
 /** Its rule has a safe fix that the decision leaves out, though it gains for sure where it is seen by itself. */
-function isLeft({ raw, rule, fix, saves }: RawFinding): boolean {
-  return (
-    (raw.fix ?? rule.fix) === "safe" && fix === "none" && raw.left === undefined && (saves?.low ?? 0) > 0
-  );
+function isLeft(finding: RawFinding): boolean {
+  return isUnfixed(finding) && (finding.saves?.low ?? 0) > 0;
 }
 
-function asDeclined(finding: RawFinding, declined: NonNullable<RawFinding["declined"]>): RawFinding {
+function isUnfixed({ raw, rule, fix }: RawFinding): boolean {
+  return (raw.fix ?? rule.fix) === "safe" && fix === "none" && raw.left === undefined;
+}
+
+export function asDeclined(finding: RawFinding, declined: NonNullable<RawFinding["declined"]>): RawFinding {
   const { saves } = finding;
   // In the whole model the interval reaches zero.
   const whole =

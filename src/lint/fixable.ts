@@ -29,6 +29,9 @@ export function fixableProducts(
       const isSafe = (fix ?? rule.fix) === "safe";
       const product = products.get(at);
       if (!isSafe || product === undefined || saves === undefined) return [];
+      // What is computed ahead of time is no kernel of a run.
+      const step = context.timeline.stepOf(at.node, at.scope);
+      if (step === undefined) return [];
       return [{ rule: rule.code, product, microseconds: saves.microseconds, isCertain: saves.low > 0 }];
     }),
   );

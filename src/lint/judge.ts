@@ -7,6 +7,7 @@ import {
   type States,
   shareOutCopies,
   shareOutTime,
+  stepIn,
 } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import { describe, fingerprintOf, identityOf } from "./describe.ts";
@@ -70,7 +71,8 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
       describe(member, shares[index] ?? null, severity, fingerprintOf(identities[index] ?? "")),
     );
     pushAll(described, findings);
-    const entry = { group: groupReport(group, severity, findings, context), findings };
+    const step = stepIn(account, group);
+    const entry = { group: groupReport({ ...group, step }, severity, findings, context), findings };
     (stands === "listed" ? listed : unlisted).push(entry);
   }
   const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
@@ -78,12 +80,12 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
 }
 
 function groupReport(
-  group: Group,
+  group: Group & Pick<FindingGroup, "step">,
   severity: Severity,
   findings: readonly Finding[],
   { decision, products }: LintContext,
 ): FindingGroup {
-  const { rule, fix, message, saves, members } = group;
+  const { rule, fix, message, saves, members, step } = group;
   const [first] = members;
   const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
   const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
@@ -95,7 +97,7 @@ function groupReport(
     message,
     saves,
     fix,
-    step: stepOf(group),
+    step,
     left: first?.raw.left ?? reason ?? null,
     findings: findings.map(({ fingerprint }) => fingerprint),
   };

@@ -2,7 +2,7 @@
 
 import type { AccountStep, AccountStepName } from "../workload/account.ts";
 
-export type { AccountStep, AccountStepName } from "../workload/account.ts";
+export type { AccountStep, AccountStepName, WrittenSaving } from "../workload/account.ts";
 
 export type Severity = "error" | "warn" | "info";
 export type Fixability = "safe" | "unsafe" | "none";
@@ -96,8 +96,11 @@ export interface BudgetReport {
   /** The truth lies between `low` and `high` in nine cases of ten. */
   readonly low: number;
   readonly high: number;
-  /** `exceeded`: all of the interval is beyond the limit, which fails a run; `may-exceed`: a part of it is. */
-  readonly verdict: "kept" | "may-exceed" | "exceeded";
+  /**
+   * `exceeded`: all of the interval is beyond the limit, which fails a run; `may-exceed`: a part of it is; `unpriced`: of a model of which
+   * nothing could be looked at, nobody knows.
+   */
+  readonly verdict: "kept" | "may-exceed" | "exceeded" | "unpriced";
 }
 
 /** One kernel of the predicted run: a product with what its stack fuses to it, or a memory-bound step. */

@@ -27,6 +27,7 @@ import type {
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
 import { surroundingsOf } from "./surroundings.ts";
+import { withoutHalfLeft } from "./written-half.ts";
 
 export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
@@ -82,13 +83,14 @@ export function lintWorkload(workload: Workload, settings: LintSettings): ModelR
   const ladder = new Ladder(workload, settings.cost, settings.decide?.(workload));
   const { first } = ladder;
   const inModel = new InModel();
-  const { found, suppressed } = findIn(first, first, settings, inModel);
+  const { found: all, suppressed } = findIn(first, first, settings, inModel);
+  const found = withoutHalfLeft(all, first, settings.minSaving);
   const later = ladder.after(found, settings.minSaving);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
-  const all = withoutLayoutLeft(withDeclined(both, first, settings.minSaving), later, settings.minSaving);
+  const claimed = withoutLayoutLeft(withDeclined(both, first, settings.minSaving), later, settings.minSaving);
   const groups = new Groups();
-  for (const finding of all) groups.add(finding);
+  for (const finding of claimed) groups.add(finding);
   const states = { context: first, later };
   const report = assemble(first, settings, judged([...groups.all()], states, settings), suppressed);
   if (settings.reportUnused !== true) return report;

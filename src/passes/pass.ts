@@ -65,6 +65,8 @@ export interface PassOptions {
   readonly ranges: Ranges | undefined;
   /** A model that half is predicted to slow down stays FP32; by default it is converted as asked, and that is said. */
   readonly halfOnlyWhereFaster?: boolean | undefined;
+  /** Nobody asks what conversion to half saves by itself: its note has no time, which takes the model to be priced twice more. */
+  readonly halfUnpriced?: boolean | undefined;
   /** NHWC comes behind: half is chosen as if it had come, and whoever brings it judges the two together. */
   readonly nhwcFollows?: boolean | undefined;
   /** Inputs and outputs become NHWC as well. */

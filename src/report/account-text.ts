@@ -1,6 +1,6 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 import { duration, durationRange, percent } from "../ir/format.ts";
-import type { AccountStep, AccountStepName } from "../lint/result.ts";
+import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
 import { type Changed, changedBy, fixFlags, halfOf } from "./fix-flags.ts";
 import { alignColumns } from "./table.ts";
 
@@ -18,14 +18,46 @@ const setting = "a setting of the stack";
 const flagsOf = (changed: Changed, half?: "fp16" | "bf16") => fixFlags("unsafe", changed, half).join(" ");
 const rest = "less Casts and what stays FP32";
 
+/** A step to half precision; what else writing it takes is a step of its own where it is known. */
+function toHalf(half: "fp16" | "bf16", account: readonly AccountStep[]): string {
+  const flags = flagsOf("precision", half);
+  return account.some(({ step }) => step === "kept") ? flags : `${flags}, ${rest}`;
+}
+
+/** `as written 240 µs → 188 µs: may save 51.3 µs (-0.616 to 86.3 µs)`: the file in half, of the one that safe fixes leave. */
+function writtenText({ written }: AccountStep): string {
+  if (written === undefined) return "";
+  return `as written ${writtenTimes(written)}: ${claimOf(written)}`;
+}
+
+function writtenTimes({ microseconds, after }: WrittenSaving): string {
+  return `${duration(after + microseconds)} → ${duration(after)}`;
+}
+
+/**
+ * `249 µs → 249 µs`: what safe fixes make of the file as it is stored. Undefined where what they save of that is within the interval of what
+ * they are said to save.
+ */
+export function storedTimes(account: readonly AccountStep[]): string | undefined {
+  const { written, saves } = account.find(({ step }) => step === "safe") ?? {};
+  if (written === undefined || !saves) return undefined;
+  const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
+  return isWithin ? undefined : writtenTimes(written);
+}
+
+function safeFlags(account: readonly AccountStep[]): string {
+  const times = storedTimes(account);
+  return times === undefined ? "--fix" : `--fix; as stored ${times}`;
+}
+
 /** No fix quantizes; TF32 is no type of a file. */
-const waysTo: Readonly<Record<AccountStep["precision"], string>> = {
-  "as-is": "",
-  fp16: `${flagsOf("precision", "fp16")}, ${rest}`,
-  bf16: `${flagsOf("precision", "bf16")}, ${rest}`,
-  tf32: setting,
-  fp32: setting,
-  int8: "once somebody has quantized it",
+const waysTo: Readonly<Record<AccountStep["precision"], (account: readonly AccountStep[]) => string>> = {
+  "as-is": () => "",
+  fp16: (account) => toHalf("fp16", account),
+  bf16: (account) => toHalf("bf16", account),
+  tf32: () => setting,
+  fp32: () => setting,
+  int8: () => "once somebody has quantized it",
 };
 
 /** What a step is called, and the command that takes it. */
@@ -33,10 +65,10 @@ const names: Readonly<
   Record<AccountStepName, (step: AccountStep, account: readonly AccountStep[]) => readonly [string, string]>
 > = {
   exported: () => ["as exported", ""],
-  precision: ({ precision }) => [`in ${precisionNames[precision]}`, waysTo[precision]],
-  safe: () => ["safe fixes", "--fix"],
-  half: ({ precision }) => ["half precision", flagsOf("precision", halfOf(precision))],
-  kept: () => ["FP32 kept, Casts", ""],
+  precision: ({ precision }, account) => [`in ${precisionNames[precision]}`, waysTo[precision](account)],
+  safe: (_, account) => ["safe fixes", safeFlags(account)],
+  half: ({ precision }, account) => ["half precision", toHalf(halfOf(precision), account)],
+  kept: (step) => ["FP32 kept, Casts", writtenText(step)],
   layout: (step, account) => ["layout", layoutFlags(step, account)],
   author: () => ["by its author", "in the network or its export"],
 };
@@ -75,10 +107,16 @@ function savingOf(
   }
   const before = microseconds + saves.microseconds;
   const share = before > 0 ? `, ${percent(Math.abs(saves.microseconds) / before)}` : "";
-  const isCost = saves.microseconds < 0;
-  const [low, high] = isCost ? [-saves.high, -saves.low] : [saves.low, saves.high];
-  const claim = isCost ? "costs" : "saves";
-  const verb = low > 0 || saves.microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  const measured = isMeasured === true ? "; measured" : "";
-  return `${verb} ${duration(Math.abs(saves.microseconds))}${share} (${durationRange(low, high)})${measured}`;
+  return `${claimOf(saves, share)}${isMeasured === true ? "; measured" : ""}`;
 }
+
+/** `may cost 29.3 µs, 14 % (-6.24 to 84.1 µs)`. */
+function claimOf({ microseconds, low, high }: Saved, share = ""): string {
+  const isCost = microseconds < 0;
+  const [least, most] = isCost ? [-high, -low] : [low, high];
+  const claim = isCost ? "costs" : "saves";
+  const verb = least > 0 || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
+  return `${verb} ${duration(Math.abs(microseconds))}${share} (${durationRange(least, most)})`;
+}
+
+type Saved = NonNullable<AccountStep["saves"]>;

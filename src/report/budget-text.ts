@@ -4,10 +4,13 @@ import { duration, durationRange, percent } from "../ir/format.ts";
 import type { BudgetReport } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
 
+const unpriced = "not held: nothing of the model could be looked at";
+
 const ofMost = {
   kept: "kept",
   "may-exceed": "may exceed: a part of the interval is beyond",
   exceeded: "exceeded",
+  unpriced,
 } as const satisfies Record<BudgetReport["verdict"], string>;
 
 /** What is to be reached is not exceeded. */
@@ -15,6 +18,7 @@ const ofLeast: Record<BudgetReport["verdict"], string> = {
   kept: "kept",
   "may-exceed": "may fall short: a part of the interval is below",
   exceeded: "not reached",
+  unpriced,
 };
 
 function verdictText({ budget, verdict }: BudgetReport): string {
@@ -26,17 +30,28 @@ export function budgetText(report: BudgetReport): string {
   return `${claimOf(report)}: ${verdictText(report)}`;
 }
 
-function claimOf({ budget, target, limit, predicted, low, high }: BudgetReport): string {
+function claimOf(report: BudgetReport): string {
+  const { budget, target, limit, predicted, low, high, verdict } = report;
   const where = `budget on ${target.gpu} (${target.stack}, ${target.precision})`;
-  switch (budget) {
-    case "maxMicroseconds":
-      return `${where}: at most ${duration(limit)}; predicted ${duration(predicted)} (${durationRange(low, high)})`;
-    case "minTensorCoreShare":
-      return `${where}: at least ${percent(limit)} of the time on Tensor Cores; predicted ${percent(predicted)} (${percent(low)} to ${percent(high)})`;
-    case "maxRegression":
-      return `${where}: at most ${percent(limit)} slower; predicted ${signedPercent(predicted)} (${signedPercent(low)} to ${signedPercent(high)})`;
-  }
+  const { most, figure } = wordsOf[budget];
+  const range = budget === "maxMicroseconds" ? durationRange(low, high) : `${figure(low)} to ${figure(high)}`;
+  const found = verdict === "unpriced" ? "" : `; predicted ${figure(predicted)} (${range})`;
+  return `${where}: ${most(limit)}${found}`;
 }
+
+interface Words {
+  readonly most: (limit: number) => string;
+  readonly figure: (value: number) => string;
+}
+
+const wordsOf: Readonly<Record<BudgetReport["budget"], Words>> = {
+  maxMicroseconds: { most: (limit) => `at most ${duration(limit)}`, figure: duration },
+  minTensorCoreShare: {
+    most: (limit) => `at least ${percent(limit)} of the time on Tensor Cores`,
+    figure: percent,
+  },
+  maxRegression: { most: (limit) => `at most ${percent(limit)} slower`, figure: signedPercent },
+};
 
 /** `+4.2 %`, `-63 %`, `0 %`. */
 export function signedPercent(share: number): string {

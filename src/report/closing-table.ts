@@ -2,7 +2,7 @@
 import { counted, printable, shortened } from "../ir/format.ts";
 import type { ModelReport, Severity } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
-import { type Column, countOf, modelsText, timeText, titled } from "./scenarios.ts";
+import { type Column, countOf, modelsText, storedColumn, timeText, titled } from "./scenarios.ts";
 import { standingOf } from "./standing.ts";
 import { alignColumns } from "./table.ts";
 
@@ -10,7 +10,7 @@ import { alignColumns } from "./table.ts";
 const mostRows = 60;
 const longestName = 64;
 
-export const closingColumns: readonly Column[] = [
+const columns: readonly Column[] = [
   {
     title: "model",
     alignment: "left",
@@ -18,12 +18,22 @@ export const closingColumns: readonly Column[] = [
   },
   { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
   { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
+  storedColumn,
   { title: "after all", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterAll) },
   { title: "errors", alignment: "right", text: (model) => known(model, countOf(model, "error")) },
   { title: "warnings", alignment: "right", text: (model) => known(model, countOf(model, "warn")) },
   { title: "skipped", alignment: "right", text: (model) => known(model, model.skipped.length) },
   { title: "worst", alignment: "left", text: worstOf },
 ];
+
+/** Without what none of the models has to say; nodes that could not be judged are rare, and never passed over. */
+export function closingColumns(models: readonly ModelReport[]): readonly Column[] {
+  const isSkipped = models.some(({ skipped }) => skipped.length > 0);
+  const isStored = models.some((model) => storedColumn.text(model) !== "");
+  return columns.filter(
+    (column) => (column.title !== "skipped" || isSkipped) && (column !== storedColumn || isStored),
+  );
+}
 
 /** Of a model that was not linted nothing is known, be it 0. */
 function known({ nodes }: ModelReport, count: number): string {
@@ -33,9 +43,7 @@ function known({ nodes }: ModelReport, count: number): string {
 /** Lines, a title first. */
 export function closingTable(models: readonly ModelReport[], palette: Palette): string[] {
   const shown = worstFirst(models).slice(0, mostRows);
-  // Nodes that could not be judged are rare, and never passed over.
-  const isSkipped = models.some(({ skipped }) => skipped.length > 0);
-  const kept = closingColumns.filter(({ title }) => title !== "skipped" || isSkipped);
+  const kept = closingColumns(models);
   const cells = [
     kept.map(({ title }) => title),
     ...shown.map((model) => kept.map(({ text }) => text(model))),

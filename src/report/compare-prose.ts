@@ -63,7 +63,7 @@ export function isNews(model: ModelComparison): boolean {
     verdict === "slower" ||
     verdict === "faster" ||
     fresh.length + worse.length + fixed.length > 0 ||
-    budgets.some(({ verdict }) => verdict !== "kept")
+    budgets.some(({ verdict }) => verdict !== "kept" && verdict !== "unpriced")
   );
 }
 

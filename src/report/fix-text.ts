@@ -172,7 +172,13 @@ function leftLines(notes: FixOutcome["notes"]): string[] {
     const [first] = group;
     const names = group.slice(0, named).map(({ node }) => `"${node === undefined ? "" : labelOf(node)}"`);
     const more = group.length > named ? ` and ${group.length - named} more` : "";
-    const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
-    return `  left   ${first?.rule} ${names.join(", ")}${more} (${time}): ${first?.message}`;
+    return `  left   ${first?.rule} ${names.join(", ")}${more} (${leftTime(group)}): ${first?.message}`;
   });
+}
+
+/** Whose saving it is: several stand in one line. */
+function leftTime(group: FixOutcome["notes"]): string {
+  const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
+  if (group[0]?.isPart === true) return `${time} of the saving`;
+  return `${time} by ${group.length > 1 ? "themselves" : "itself"}`;
 }

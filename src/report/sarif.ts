@@ -56,8 +56,17 @@ export function renderSarif(whole: LintReport, options: RenderOptions): string {
       ...budgets,
       ...shown.map((located) => resultOf(located, indexOf.get(located.finding.code) ?? -1, options)),
     ],
+    ...accountsOf(whole, options),
   };
   return jsonText(logOf(run));
+}
+
+/** Where each model stands after each step, as JSON has it: results have savings alone. */
+function accountsOf({ models }: LintReport, options: RenderOptions): object {
+  const accounts = models.flatMap(({ path, scenario, target, account }) =>
+    account.length === 0 ? [] : [{ uri: uriOf(path, options), scenario, target, account }],
+  );
+  return accounts.length === 0 ? {} : { properties: { accounts } };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** @file One model at several targets and sizes: its reports together, as a table, and as one report of findings that differ. */
 import { counted, percent, printable, shortened } from "../ir/format.ts";
 import type { BudgetReport, Finding, ModelReport, Severity } from "../lint/result.ts";
+import { storedTimes } from "./account-text.ts";
 import { bestStepText, standingOf } from "./standing.ts";
 import { pricedText } from "./unpriced.ts";
 
@@ -49,7 +50,11 @@ export function scenarioColumns(group: ModelGroup): readonly Column[] {
     ? [{ title: "scenario", alignment: "left", text: ({ scenario = "" }) => scenario }]
     : [];
   const samples = new Set(group.flatMap((model) => model.samples ?? []));
-  return [...name, ...axes, ...figures.filter(({ title }) => title !== perSample || samples.size > 1)];
+  const isStored = group.some((model) => storedColumn.text(model) !== "");
+  const shown = figures.filter(
+    (column) => (column.title !== perSample || samples.size > 1) && (column !== storedColumn || isStored),
+  );
+  return [...name, ...axes, ...shown];
 }
 
 interface Axis extends Column {
@@ -98,9 +103,17 @@ function partsOf({ scenario = "" }: ModelReport): string {
 
 const perSample = "a sample";
 
+/** What `--fix` makes of the file in the types that it stores, where that is something else than in the target's. */
+export const storedColumn: Column = {
+  title: "as stored",
+  alignment: "right",
+  text: ({ account }) => storedTimes(account) ?? "",
+};
+
 const figures: readonly Column[] = [
   { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
   { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
+  storedColumn,
   {
     title: perSample,
     alignment: "right",

@@ -51,7 +51,7 @@ export function parseShapes(texts: readonly string[]): Record<string, readonly n
       ? sizes
           .split(/[,x]/)
           .filter((size) => size !== "")
-          .map(Number)
+          .map((size) => sizeOf(size, "--shape"))
       : undefined,
   );
 }
@@ -59,15 +59,24 @@ export function parseShapes(texts: readonly string[]): Record<string, readonly n
 /** `batch=32`, once a dimension. */
 export function parseDims(texts: readonly string[]): Record<string, number> {
   const expected = "a dimension's name and size, such as batch=32";
-  return collect(texts, "--dim", expected, (size) => (/^\d+$/.test(size) ? Number(size) : undefined));
+  return collect(texts, "--dim", expected, (size) =>
+    /^\d+$/.test(size) ? sizeOf(size, "--dim") : undefined,
+  );
 }
 
 /** `batch=1,32`, once a dimension: sizes to take in turn. */
 export function parseSizes(texts: readonly string[]): Record<string, readonly number[]> {
   const expected = "a dimension's name and one or more sizes, whole numbers, such as batch=1,32";
   return collect(texts, "--dim", expected, (sizes) =>
-    /^\d+(,\d+)*$/.test(sizes) ? sizes.split(",").map(Number) : undefined,
+    /^\d+(,\d+)*$/.test(sizes) ? sizes.split(",").map((size) => sizeOf(size, "--dim")) : undefined,
   );
+}
+
+/** A larger number is not the one that is written. */
+function sizeOf(digits: string, flag: string): number {
+  const size = Number(digits);
+  if (!Number.isSafeInteger(size)) throw bad(flag, digits, `sizes of at most ${Number.MAX_SAFE_INTEGER}`);
+  return size;
 }
 
 /** `l4,a100`: values of a flag to take in turn, each once. */

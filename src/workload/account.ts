@@ -28,12 +28,23 @@ export interface AccountStep {
   readonly precision: Precision;
   /** Set where a profile measured it, and it is no prediction. */
   readonly measured?: true;
+  /**
+   * In the types that files store, where the account is of another precision: of `safe`, what it saves of the file as exported; of `kept`,
+   * where the file is brought to half, what it saves of the one that safe fixes leave.
+   */
+  readonly written?: WrittenSaving;
+}
+
+export interface WrittenSaving extends Saving {
+  /** Microseconds of the file after it. */
+  readonly after: number;
 }
 
 /** A model as it would stand after a step. */
 export interface AccountState {
   readonly step: AccountStepName;
   readonly workload: Workload;
+  readonly written?: WrittenSaving | undefined;
 }
 
 export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
@@ -44,7 +55,7 @@ export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
 export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
   const steps: AccountStep[] = [];
   let last: Workload | undefined;
-  for (const { step, workload } of states) {
+  for (const { step, workload, written } of states) {
     const change = last === undefined ? undefined : changeBetween(last, workload, cost);
     if (change !== undefined && change.steps.length === 0) continue;
     const { microseconds, low, high } = workload.timeline;
@@ -52,7 +63,8 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
     const saves =
       change === undefined || last === undefined ? null : subtracted(change.saves, last, workload);
-    steps.push({ step, microseconds, low, high, saves, precision, ...measured });
+    const asFile = written === undefined ? {} : { written };
+    steps.push({ step, microseconds, low, high, saves, precision, ...measured, ...asFile });
     last = workload;
   }
   return steps;

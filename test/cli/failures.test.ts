@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import path from "node:path";
 import onnxProto, { type onnx as types } from "onnx-proto";
 import { describe, expect, test } from "vitest";
 import { bytesOf, cleanModel, headModel } from "./models.ts";
@@ -165,6 +167,32 @@ describe("failures", () => {
     const { exitCode, stdout } = await bench.tcLint(["a.onnx"]);
     expect([exitCode, stdout]).toEqual([2, expect.stringContaining(`has size ${size}\n`)]);
   });
+
+  test.each([
+    ["lint", []],
+    ["diff", ["--diff"]],
+  ])(
+    "a folder that is called like a model fails alone, as a shell's *.onnx names it: %s",
+    async (_, args) => {
+      bench.folder.write("a.onnx", bytesOf(headModel()));
+      mkdirSync(path.join(bench.folder.path, "empty.onnx"));
+      bench.folder.write("full.onnx/b.onnx", bytesOf(headModel()));
+      const { exitCode, stdout, stderr } = await bench.tcLint([...args, "a.onnx", "empty.onnx", "full.onnx"]);
+      expect(exitCode).toBe(2);
+      expect(stdout + stderr).toContain("empty.onnx: is a folder, and no .onnx file is in it");
+      expect(stdout).toContain("full.onnx/b.onnx");
+      expect(stdout).toMatch(/^a\.onnx$/m);
+      const alone = await bench.tcLint([...args, "empty.onnx"]);
+      expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringContaining("no .onnx file there")]);
+      const allowed = await bench.tcLint([
+        "a.onnx",
+        "empty.onnx",
+        "--no-error-on-unmatched-pattern",
+        "--exit-zero",
+      ]);
+      expect(allowed.exitCode).toBe(0);
+    },
+  );
 
   test("--exit-zero forgives findings, not failures", async () => {
     bench.folder.write("a.onnx", bytesOf(headModel()));

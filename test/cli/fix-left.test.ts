@@ -1,7 +1,7 @@
 /** @file What --fix leaves of what rules find, each with its reason. */
 import { describe, expect, it } from "vitest";
 import { convolutions, writeInline } from "../fix/models.ts";
-import { floats, info, node, type types } from "../onnx/build.ts";
+import { floats, info, integers, node, type types } from "../onnx/build.ts";
 import { noise } from "../passes/folding.ts";
 import { validate } from "./fixing.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -50,7 +50,7 @@ describe("a product that --fix leaves off the multiple", () => {
       },
     ]);
     expect(text).toContain(`: ${message}\n`);
-    expect(text).toMatch(/^ {2}left {3}TC102 "head" \([\d.]+ µs\): /m);
+    expect(text).toMatch(/^ {2}left {3}TC102 "head" \([\d.]+ µs by itself\): /m);
   });
 
   it("would cost more at an output than it saves", async () => {
@@ -70,6 +70,19 @@ describe("a product that --fix leaves off the multiple", () => {
     for (const { message } of left) expect(message).toMatch(reason);
     expect(text).toMatch(reason);
     expect(text.match(/left {3}TC101 "first", "second"/g)).toHaveLength(1);
+  });
+
+  it("is none where nothing runs it: it is computed ahead of time", async () => {
+    const large = node("ConstantOfShape", ["rows"], ["filled"], { name: "large" });
+    const { left, text } = await fix({
+      ...head([1_000_000_000, 63]),
+      node: [large, node("MatMul", ["filled", "w"], ["y"], { name: "head" }), node("Relu", ["x"], ["z"])],
+      input: [info("x", [8])],
+      output: [info("y", [1_000_000_000, 63]), info("z", [8])],
+      initializer: [integers("rows", [2], [1_000_000_000, 256]), floats("w", [256, 63], noise(256 * 63, 1))],
+    });
+    expect(left).toEqual([]);
+    expect(text).toContain("nothing to fix");
   });
 
   it("is not mentioned where its rule is off", async () => {

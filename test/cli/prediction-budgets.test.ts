@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Ajv } from "ajv";
 import { beforeEach, describe, expect, test } from "vitest";
+import { model } from "../../fixtures/builder.ts";
 import type { BudgetReport } from "../../src/lint/result.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -58,6 +59,19 @@ describe("budgets", () => {
         },
       ]);
     }
+  });
+
+  test("of a model of which nothing could be looked at are neither kept nor exceeded", async () => {
+    const own = model({ name: "own", opset: 17, domains: { "my.ops": 1 } }, (graph) => {
+      graph.output(graph.node("Mystery", [graph.input("x", [512, 1024])], {}, { domain: "my.ops" }));
+    });
+    bench.folder.write("own.onnx", own);
+    configure({ gpu: "h200", maxMicroseconds: 1, minTensorCoreShare: "10 %" });
+    const { stdout, exitCode } = await bench.tcLint(["own.onnx", ...alone]);
+    expect((await budgetsOf(["own.onnx"])).map(({ verdict }) => verdict)).toEqual(["unpriced", "unpriced"]);
+    expect(stdout).toMatch(/at most 1 µs: not held: nothing of the model could be looked at\n/);
+    expect(stdout).not.toMatch(/kept|exceeded/);
+    expect(exitCode).toBe(0);
   });
 
   test("of another GPU are what a run for that GPU says", async () => {

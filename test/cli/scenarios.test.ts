@@ -91,6 +91,11 @@ describe("several values of flags", () => {
     [["--precision", "fp16,fp8"], '--precision: found "fp8", expected one of'],
     [["--gpu", "l4,t4,l4"], '--gpu: "l4" is given twice'],
     [["--dim", "batch=8,8"], '--dim batch: "8" is given twice'],
+    [
+      ["--dim", "batch=9007199254740993"],
+      '--dim: found "9007199254740993", expected sizes of at most 9007199254740991',
+    ],
+    [["--shape", "x=1,9007199254740993"], '--shape: found "9007199254740993", expected sizes of at most'],
     [["--dim", "batch=8,x"], '--dim: found "batch=8,x", expected a dimension\'s name and one or more sizes'],
     [["--dim", `batch=${Array.from({ length: 65 }, (_, size) => size).join(",")}`], "65 combinations"],
     [

@@ -4,10 +4,10 @@ import { model } from "../../fixtures/builder.ts";
 import { compare } from "../../src/index.ts";
 import { network } from "./models.ts";
 
-function product(dtype: "float32" | "float16"): Uint8Array {
+function product(dtype: "float32" | "float16", columns = 4096): Uint8Array {
   return model({ name: "product" }, (graph) => {
     const x = graph.input("x", [4096, 1024], dtype);
-    graph.output(graph.node("MatMul", [x, graph.weight([1024, 4096], { dtype })]), dtype);
+    graph.output(graph.node("MatMul", [x, graph.weight([1024, columns], { dtype })]), dtype);
   });
 }
 
@@ -24,6 +24,19 @@ describe("compare", () => {
     expect(none).toBeNull();
     expect(stored?.time).toEqual(alone);
     expect((await compare(network(), network(), options)).stored).toBeNull();
+  });
+
+  test("of two files in the same types says what they take as stored where that is another difference, and judges by the target's", async () => {
+    const files = [product("float32", 4097), product("float32", 4104)] as const;
+    const { time, stored, verdict } = await compare(...files, { gpu: "h200", stack: "cudnn" });
+    expect(verdict).toBe(time?.verdict);
+    const difference = (stored?.head ?? 0) - (stored?.base ?? 0);
+    expect(stored?.time.microseconds).toBeCloseTo(difference, 9);
+    expect(difference < (time?.low ?? 0) || difference > (time?.high ?? 0)).toBe(true);
+    // As it is computed, so it is stored.
+    const alike = await compare(...files, { gpu: "h200", stack: "cudnn", precision: "fp32" });
+    expect(alike.time?.verdict).not.toBe("same");
+    expect(alike.stored).toBeNull();
   });
 
   test("is as sure of a revert as of the repair", async () => {

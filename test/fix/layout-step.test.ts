@@ -121,6 +121,30 @@ describe("the layout step", () => {
     });
   });
 
+  it("says of what padding it hides when that is decided", () => {
+    using opened = modelFromBytes(
+      model({ name: "shuffled", opset: 17 }, (graph) => {
+        const pads = [1, 1, 1, 1];
+        const x = graph.node("Conv", [graph.input("x", [1, 64, 128, 128]), graph.weight([64, 64, 3, 3])], {
+          pads,
+        });
+        const y = graph.node("Conv", [x, graph.weight([27, 64, 3, 3])], { pads });
+        graph.output(graph.node("DepthToSpace", [y], { blocksize: 3 }));
+      }),
+    );
+    const { groups, unlisted } = lint(
+      runStages(opened, { ...settings, passes: [channelsLast] }).fixed.model,
+      {
+        decided: true,
+        verbose: true,
+      },
+    );
+    const group = [...groups, ...(unlisted?.groups ?? [])].find(({ code }) => code === "TC101");
+    expect(group?.left).toMatch(
+      /a step to NHWC wrote.*: --fix of the file before that step decides its padding$/,
+    );
+  });
+
   it("leaves convolutions of three spatial axes to their author, and says why", () => {
     const bytes = model({ name: "video", opset: 17 }, (graph) => {
       let x = graph.input("x", [4, 256, 8, 14, 14]);

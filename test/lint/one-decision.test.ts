@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { linear } from "../../fixtures/layers.ts";
 import { rules } from "../../rules/index.ts";
+import { fix } from "../../src/api/fix.ts";
 import { type LintOptions, lint } from "../../src/api/lint.ts";
 
 import { modelFromBytes } from "../../src/onnx/open.ts";
@@ -26,6 +27,24 @@ describe("what the decision declines", () => {
     expect(counted.length).toBeGreaterThan(0);
     expect(counted.filter(({ severity }) => severity === "error")).toEqual([]);
     expect(report.uncertain.count).toBeGreaterThan(0);
+  });
+
+  eachModel<LintOptions>([
+    ["seg_unet", { stack: "tc-runtime" }],
+    ["misaligned_cnn", { dims: { batch: 32 } }],
+  ])("%s: parts of what is declined as a whole add up to no more than it", async (name, options) => {
+    const report = await lint(zooModel(name), { ...options, verbose: true });
+    const whole = /predicted (\S+) µs → (\S+) µs, in all/;
+    const parts = (report.unlisted?.groups ?? []).filter(({ left }) => whole.test(left ?? ""));
+    const [, before, after] = whole.exec(parts[0]?.left ?? "") ?? [];
+    const sum = parts.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+    expect(parts.length).toBeGreaterThan(0);
+    // Of the figures that are shown, each is as exact as its last digit.
+    expect(sum).toBeLessThanOrEqual(Number(before) - Number(after) + 1);
+    const { notes } = await fix(zooModel(name), { ...options, dryRun: true });
+    const left = notes.filter(({ rule, message }) => rule !== null && whole.test(message));
+    const total = left.reduce((all, { microseconds }) => all + (microseconds ?? 0), 0);
+    expect(total).toBeLessThanOrEqual(Number(before) - Number(after) + 1);
   });
 
   it("is no size that something else forbids: that is its author's", () => {

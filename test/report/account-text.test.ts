@@ -32,3 +32,40 @@ test.each([
     expect(accountCells(layout, [exported, first, layout])[3]).toBe(flags);
   },
 );
+
+test("where it is known what writing half takes, its step says so, and what the file saves", () => {
+  const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+  const half: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
+  const kept: AccountStep = {
+    ...times,
+    step: "kept",
+    saves: { microseconds: -2, low: -3, high: -1 },
+    precision: "fp16",
+    written: { microseconds: 8, low: -1, high: 12, after: 10 },
+  };
+  const account = [exported, half, kept];
+  expect(accountCells(half, account)[3]).toBe("--fix --precision fp16");
+  expect(accountCells(kept, account)).toEqual([
+    "FP32 kept, Casts",
+    "10 µs",
+    "costs 2 µs, 25 % (1 to 3 µs)",
+    "as written 18 µs → 10 µs: may save 8 µs (-1 to 12 µs)",
+  ]);
+  const sure: AccountStep = { ...kept, written: { microseconds: 8, low: 1, high: 12, after: 10 } };
+  expect(accountCells(sure, account)[3]).toMatch(/: saves 8 µs /);
+  const loss: AccountStep = { ...kept, written: { microseconds: -8, low: -12, high: -1, after: 18 } };
+  expect(accountCells(loss, account)[3]).toBe("as written 10 µs → 18 µs: costs 8 µs (1 to 12 µs)");
+});
+
+test.each([
+  ["that is what is said to be saved", { microseconds: 9, low: 8, high: 12, after: 20 }, "--fix"],
+  ["less is saved", { microseconds: 0, low: 0, high: 0, after: 20 }, "--fix; as stored 20 µs → 20 µs"],
+  ["more is saved", { microseconds: 20, low: 18, high: 22, after: 20 }, "--fix; as stored 40 µs → 20 µs"],
+] as const)(
+  "what a safe fix saves as the file is stored is said where it is another figure: %s",
+  (_, written, how) => {
+    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+    const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16", written };
+    expect(accountCells(safe, [exported, safe])[3]).toBe(how);
+  },
+);

@@ -132,6 +132,31 @@ describe("SARIF", () => {
   const validate = ajv.compile(schema);
   const runOf = (from = report, given = options) => JSON.parse(renderSarif(from, given)).runs[0];
 
+  test("has the account of each model and scenario as JSON has it, and none where there is none", () => {
+    const step = {
+      step: "exported",
+      microseconds: 2,
+      low: 1,
+      high: 3,
+      saves: null,
+      precision: "fp16",
+    } as const;
+    const first = modelReport({ path: "a b.onnx", account: [step] });
+    const whole = reportOf(
+      [first, { ...first, scenario: "l4", account: [{ ...step, microseconds: 4 }] }],
+      "0.0.0-test",
+    );
+    validate(JSON.parse(renderSarif(whole, options)));
+    expect(validate.errors).toBeNull();
+    const { accounts } = runOf(whole).properties;
+    const json = JSON.parse(renderJson(whole));
+    expect(accounts.map(({ account }: ModelReport) => account)).toEqual(
+      json.models.map(({ account }: ModelReport) => account),
+    );
+    expect(accounts[1]).toMatchObject({ uri: "a%20b.onnx", scenario: "l4", target: first.target });
+    expect(runOf(oneModel({ account: [] })).properties).toBeUndefined();
+  });
+
   test("keeps to the schema of 2.1.0", () => {
     validate(JSON.parse(renderSarif(report, options)));
     expect(validate.errors).toBeNull();

@@ -34,10 +34,9 @@ function run(context: PassContext): PassResult {
     return { patch: new Patch(), notes: isIdle ? [slowerNote(label), ...kept] : kept };
   }
   const { patch, casts, constants } = emitHalf(graph, chosen, evidence, context);
-  const { microsecondsWith } = context.account;
-  const microseconds = microsecondsWith(new Patch()) - microsecondsWith(patch);
   const { halfOnlyWhereFaster, nhwcFollows } = context.options;
-  if (halfOnlyWhereFaster === true && nhwcFollows !== true && microseconds <= 0)
+  const microseconds = savedBy(patch, context);
+  if (halfOnlyWhereFaster === true && nhwcFollows !== true && (microseconds ?? 0) <= 0)
     return { patch: new Patch(), notes: [slowerNote(label), ...kept] };
   const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
   const changed: PassNote = { kind: "changed", node: undefined, message, microseconds };
@@ -46,6 +45,11 @@ function run(context: PassContext): PassResult {
     notes: [changed, ...maskNotes(evidence), ...kept],
     parts: [...chosen].map(({ node }) => labelOf(node)),
   };
+}
+
+function savedBy(patch: Patch, { account, options }: PassContext): number | undefined {
+  if (options.halfUnpriced === true) return undefined;
+  return account.microsecondsWith(new Patch()) - account.microsecondsWith(patch);
 }
 
 /**

@@ -46,8 +46,7 @@ export function modelsMarkup(models: readonly ModelReport[], options: RenderOpti
 }
 
 function tableMarkup(models: readonly ModelReport[]): Markup {
-  const isSkipped = models.some(({ skipped }) => skipped.length > 0);
-  const columns = closingColumns.filter(({ title }) => title !== "skipped" || isSkipped);
+  const columns = closingColumns(models);
   const rows = models.map(
     (model, index) =>
       html`<tr>${columns.map(({ text, alignment }, at) => {

@@ -1,6 +1,6 @@
 /** @file What lint says of half precision and layout is what `--unsafe-fixes` does: one decision, of both together, in the order of the account. */
 import { expect } from "vitest";
-import { safeFix } from "../../../src/api/fix-settings.ts";
+import { type FixChoice, safeFix } from "../../../src/api/fix-settings.ts";
 import { planOf } from "../../../src/api/options.ts";
 import { fixSettings } from "../../../src/api/plan-fix.ts";
 import { withTimelines } from "../../../src/api/timelines.ts";
@@ -19,9 +19,9 @@ import type { ZooReports } from "./reports.ts";
 const choice = { ...safeFix, half: "fp16", nhwc: true } as const;
 
 /** Undefined where half precision needs weights that are not here: it computes some anew before others are folded. */
-function fixOf(model: OpenModel, stack: StackId): Fix | undefined {
+function fixOf(model: OpenModel, stack: StackId, asked: FixChoice = choice): Fix | undefined {
   try {
-    return runFix(model, fixSettings(planOf(model.path, { stack }), choice));
+    return runFix(model, fixSettings(planOf(model.path, { stack }), asked));
   } catch (error) {
     if (!(error instanceof InputError) || error.code !== "weights-missing") throw error;
     console.warn(`skipped: ${error.message}`);
@@ -38,17 +38,40 @@ export function testUnsafe(reports: ZooReports): void {
       const fix = await withTimelines(() => fixOf(model, stack));
       if (fix === undefined) return;
       expectSure(model, fix);
-      const { account } = await reports.of(model.path);
+      const { account, groups } = await reports.of(model.path);
       const written = accountOf(fix.states, fix.settings.cost);
-      const foreseen = account.filter(({ step }) => step !== "author");
+      const foreseen = account.filter(({ step }) => step !== "author" && step !== "kept");
       expect(written.map(({ step }) => step).filter((step) => step !== "kept")).toEqual(
         foreseen.map(({ step }) => step),
       );
+      if (groups.some(({ code }) => code === "TC201"))
+        expect(written.some((step) => step.written !== undefined)).toBe(true);
       for (const step of foreseen)
         expectAlike(
           written.find((each) => each.step === step.step),
           step,
         );
+    },
+    60_000,
+  );
+
+  eachModel(zooNames)(
+    "%s: what half takes once it is written is what --precision fp16 comes to, and what is claimed of it is sure to gain",
+    async (name) => {
+      using model = openModel(zooModel(name));
+      const { account, groups } = await reports.of(model.path);
+      const kept = account.find(({ step }) => step === "kept");
+      const isClaimed = groups.some(({ code }) => code === "TC201");
+      if (kept === undefined) return expect(isClaimed).toBe(false);
+      const nhwc = account.some(({ step }) => step === "layout");
+      const asked = { ...choice, halfOnlyWhereFaster: false, nhwc };
+      const fix = await withTimelines(() => fixOf(model, stack, asked));
+      expect(fix).toBeDefined();
+      if (fix === undefined) return;
+      const made = accountOf(fix.states, fix.settings.cost).find(({ step }) => step === "kept");
+      expectAlike(made, kept);
+      expect(made?.written).toEqual(kept.written);
+      if (isClaimed) expect(kept.written?.low).toBeGreaterThan(0);
     },
     60_000,
   );

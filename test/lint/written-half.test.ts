@@ -1,0 +1,49 @@
+/** Half precision as it is written: what lint says of it takes no weights, and fails no model that half fails on. */
+import { expect, test } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { lint } from "../../src/api/lint.ts";
+
+/** Four products in a row, of FP32 weights that are in no file. */
+function chain(graph: GraphBuilder): void {
+  let x = graph.input("x", [4096, 4096]);
+  for (let layer = 0; layer < 4; layer++) x = graph.node("MatMul", [x, graph.weight([4096, 4096])]);
+  graph.output(x);
+}
+
+const stepOf = (account: Awaited<ReturnType<typeof lint>>["account"], name: string) =>
+  account.find(({ step }) => step === name);
+
+test("what the file takes besides is a step, and half is claimed where the file is sure to gain", async () => {
+  const { account, groups } = await lint(model({ name: "chain" }, chain), { stack: "cudnn" });
+  const kept = stepOf(account, "kept");
+  expect(kept?.saves?.microseconds).toBeLessThan(0);
+  expect(kept?.written?.low).toBeGreaterThan(0);
+  expect(groups.some(({ code }) => code === "TC201")).toBe(true);
+});
+
+test("half that may save nothing once it is written is claimed by nobody", async () => {
+  // Casts of so large an input and output take what the product saves.
+  const wide = model({ name: "wide" }, (graph) => {
+    graph.output(graph.node("MatMul", [graph.input("x", [1_000_000, 64]), graph.weight([64, 64])]));
+  });
+  const { account, groups, uncertain } = await lint(wide, { stack: "ort-cuda" });
+  expect(stepOf(account, "precision")?.saves?.low).toBeGreaterThan(0);
+  expect(stepOf(account, "kept")?.written?.low).toBeLessThanOrEqual(0);
+  expect(groups.map(({ code }) => code)).not.toContain("TC201");
+  expect(uncertain.count).toBeGreaterThan(0);
+});
+
+test("of a type that no file of its opset can have, there is no such step", async () => {
+  // Its axes are an attribute, which no later opset has.
+  const old = (graph: GraphBuilder) => {
+    chain(graph);
+    graph.output(graph.node("ReduceMean", [graph.input("y", [64, 64])], { axes: [1] }));
+  };
+  const { account, error } = await lint(model({ name: "old", opset: 12 }, old), {
+    stack: "cudnn",
+    precision: "bf16",
+  });
+  expect(error).toBeNull();
+  expect(stepOf(account, "precision")).toBeDefined();
+  expect(stepOf(account, "kept")).toBeUndefined();
+});
