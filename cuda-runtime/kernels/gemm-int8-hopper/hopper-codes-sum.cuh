@@ -84,7 +84,7 @@ struct HopperCodesSum {
     const auto rows = rowsOf(p, tile.batch, output);
     // What the end reads is on its way meanwhile.
     CodeColumns columns;
-    AddedAhead<Output, kBlocksOfUnit * 8> ahead;
+    AddedAhead<Output, kBlocksOfUnit> ahead;
     if (unit < kUnits) {
       columns.load(p, n);
       ahead.fetch(rows, row, n);
@@ -92,14 +92,14 @@ struct HopperCodesSum {
     multiply(steps);
     arriveTeam<true>();
     waitTeam();
-    int sums[1][kBlocksOfUnit][4];
-    if (unit < kUnits) addUp(sums[0], unit);
+    int sums[kBlocksOfUnit][4];
+    if (unit < kUnits) addUp(sums, unit);
     // Nobody reads another block's memory from here on.
     arriveTeam<false>();
     if (unit >= kUnits) return;
-    const int none[1][2] = {};
+    const int none[2] = {0, 0};
     unsigned char* own = shared + Product::kSlabsAt + threadIdx.x / 32 * kCodeSlabBytes;
-    storeSums<false>(output, columns, rows, p, row, 0, n, sums, none, own, ahead);
+    storeSums(output, columns, rows, row, n, sums, none, own, ahead);
   }
 
   // A stage is free once the products of the group's next one are on their way: those before are done.

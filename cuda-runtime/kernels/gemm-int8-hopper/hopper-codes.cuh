@@ -121,8 +121,9 @@ struct HopperCodes {
       }
       const FetchedColumns<BN> columns(p, tile.n);
       const auto rows = rowsOf(p, tile.batch, output);
-      AddedAhead<Output, BN> ahead;
-      ahead.fetch(rows, rowOf(tile), tile.n);
+      AddedAhead<Output, BN / 8> ahead[BLOCKS_M];
+#pragma unroll
+      for (int i = 0; i < BLOCKS_M; ++i) ahead[i].fetch(rows, rowOf(tile) + i * 64, tile.n);
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
       if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
       Sum sums[BLOCKS_M][BN / 8][4];
@@ -183,9 +184,11 @@ struct HopperCodes {
   template <typename Output>
   __device__ __forceinline__ void finish(const Output& output, const Columns& columns, const typename Output::Rows& rows,
                                          const Sum (&sums)[BLOCKS_M][BN / 8][4], const Tile& tile,
-                                         AddedAhead<Output, BN>& ahead) const {
-    const int none[BLOCKS_M][2] = {};
+                                         const AddedAhead<Output, BN / 8> (&ahead)[BLOCKS_M]) const {
+    const int none[2] = {0, 0};
     unsigned char* own = shared + kSlabsAt + threadIdx.x / 32 * kCodeSlabBytes;
-    storeSums<false>(output, columns, rows, p, rowOf(tile), 64, tile.n, sums, none, own, ahead);
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M; ++i)
+      storeSums(output, columns, rows, rowOf(tile) + i * 64, tile.n, sums[i], none, own, ahead[i]);
   }
 };

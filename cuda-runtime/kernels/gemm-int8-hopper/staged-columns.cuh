@@ -2,7 +2,7 @@
 // how long that takes, and puts them there behind them.
 #pragma once
 #include "../common/barrier.cuh"
-#include "../gemm-int8/code-store.cuh"
+#include "../gemm-int8/code-epilogue.cuh"
 
 template <int BN>
 struct StagedColumns {
@@ -14,12 +14,23 @@ struct StagedColumns {
   __device__ __forceinline__ StagedColumns(const unsigned char* at)
       : scale(reinterpret_cast<const float*>(at)), bias(scale + BN), addend(reinterpret_cast<const int*>(bias + BN)) {}
 
-  __device__ __forceinline__ ColumnPair pairOf(int piece, int j) const {
-    const int at = piece * 32 + 8 * j + (threadIdx.x & 3) * 2;
-    const float2 scales = *reinterpret_cast<const float2*>(scale + at);
-    const float2 biases = *reinterpret_cast<const float2*>(bias + at);
-    const int2 addends = *reinterpret_cast<const int2*>(addend + at);
-    return {{addends.x, addends.y}, {0, 0}, {scales.x, scales.y}, {biases.x, biases.y}};
+  __device__ __forceinline__ CodeColumns of32(int first) const {
+    CodeColumns of;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int at = first + 8 * j + (threadIdx.x & 3) * 2;
+      const float2 scales = *reinterpret_cast<const float2*>(scale + at);
+      const float2 biases = *reinterpret_cast<const float2*>(bias + at);
+      const int2 addends = *reinterpret_cast<const int2*>(addend + at);
+      of.scale[2 * j] = scales.x;
+      of.scale[2 * j + 1] = scales.y;
+      of.bias[2 * j] = biases.x;
+      of.bias[2 * j + 1] = biases.y;
+      of.addend[2 * j] = addends.x;
+      of.addend[2 * j + 1] = addends.y;
+      of.zeroB[2 * j] = of.zeroB[2 * j + 1] = 0;
+    }
+    return of;
   }
 };
 

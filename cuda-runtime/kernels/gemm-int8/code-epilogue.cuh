@@ -7,46 +7,41 @@
 #include "code-tail.cuh"
 #include "params.generated.cuh"
 
-// Of two columns beside each other.
-struct ColumnPair {
-  int addend[2];
-  int zeroB[2];
-  float scale[2];
-  float bias[2];
-
-  __device__ __forceinline__ int whole(int i, int sum, int rowSum) const { return sum + addend[i] - zeroB[i] * rowSum; }
-  __device__ __forceinline__ int whole(int, float sum, int) const { return static_cast<int>(sum); }
-
-  // Where nothing is added behind the scale.
-  __device__ __forceinline__ float scaled(int i, int sum, int rowSum) const {
-    return __fmul_rn(static_cast<float>(whole(i, sum, rowSum)), scale[i]);
-  }
-  __device__ __forceinline__ float scaled(int i, float sum, int) const { return __fmul_rn(sum, scale[i]); }
-  // Products and sums are rounded one by one, as processors do.
-  template <typename Sum> __device__ __forceinline__ float real(int i, Sum sum, int rowSum) const {
-    return __fadd_rn(scaled(i, sum, rowSum), bias[i]);
-  }
-};
-
-// Of the columns that a lane has of 32, as mma.m16n8k32 lays them out: 8 j + 2 t and the next one.
+// Of the columns that a lane has of 32, as mma.m16n8k32 lays them out: 8 j + 2 t and the next one, at 2 j and 2 j + 1.
 struct CodeColumns {
-  ColumnPair of[4];
+  int addend[8];
+  int zeroB[8];
+  float scale[8];
+  float bias[8];
 
   __device__ __forceinline__ void load(const CodeProductParams& p, int n0) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int n = n0 + i / 2 * 8 + (threadIdx.x & 3) * 2 + i % 2;
       const bool isInside = n < p.n;
-      ColumnPair& to = of[i / 2];
-      to.addend[i % 2] = isInside && p.addend != nullptr ? p.addend[n] : 0;
-      to.zeroB[i % 2] = isInside && p.zeroB != nullptr ? p.zeroB[n] : 0;
-      to.scale[i % 2] = isInside && p.scale != nullptr ? p.scale[n * p.scaleStep] : 1.0f;
-      to.bias[i % 2] = isInside && p.bias != nullptr ? p.bias[n] : 0.0f;
+      addend[i] = isInside && p.addend != nullptr ? p.addend[n] : 0;
+      zeroB[i] = isInside && p.zeroB != nullptr ? p.zeroB[n] : 0;
+      scale[i] = isInside && p.scale != nullptr ? p.scale[n * p.scaleStep] : 1.0f;
+      bias[i] = isInside && p.bias != nullptr ? p.bias[n] : 0.0f;
     }
   }
 
-  // Where a warp has no others than one piece's.
-  __device__ __forceinline__ const ColumnPair& pairOf(int, int j) const { return of[j]; }
+  // Where a warp has no others.
+  __device__ __forceinline__ const CodeColumns& of32(int) const { return *this; }
+
+  __device__ __forceinline__ int whole(int i, int sum, int rowSum) const { return sum + addend[i] - zeroB[i] * rowSum; }
+  __device__ __forceinline__ int whole(int, float sum, int) const { return static_cast<int>(sum); }
+
+  // Products and sums are rounded one by one, as processors do.
+  __device__ __forceinline__ float real(int i, int sum, int rowSum) const {
+    return __fadd_rn(__fmul_rn(static_cast<float>(whole(i, sum, rowSum)), scale[i]), bias[i]);
+  }
+  // Where nothing is added behind the scale.
+  __device__ __forceinline__ float scaled(int i, int sum, int rowSum) const {
+    return __fmul_rn(static_cast<float>(whole(i, sum, rowSum)), scale[i]);
+  }
+  __device__ __forceinline__ float scaled(int i, float sum, int) const { return __fmul_rn(sum, scale[i]); }
+  __device__ __forceinline__ float real(int i, float sum, int) const { return __fadd_rn(__fmul_rn(sum, scale[i]), bias[i]); }
 };
 
 struct CodeRows;
@@ -56,8 +51,8 @@ struct AsSums {
   using Rows = CodeRows;
   static constexpr int kBytes = 4;
   template <typename Sum>
-  __device__ __forceinline__ int2 pair(const ColumnPair& of, Sum first, Sum second, int rowSum) const {
-    return make_int2(of.whole(0, first, rowSum), of.whole(1, second, rowSum));
+  __device__ __forceinline__ int2 pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
+    return make_int2(of.whole(i, first, rowSum), of.whole(i + 1, second, rowSum));
   }
 };
 
@@ -72,8 +67,8 @@ struct AsFloats {
   using Rows = To;
   static constexpr int kBytes = sizeof(T);
   template <typename Sum>
-  __device__ __forceinline__ auto pair(const ColumnPair& of, Sum first, Sum second, int rowSum) const {
-    return pairOf(of.real(0, first, rowSum), of.real(1, second, rowSum), T());
+  __device__ __forceinline__ auto pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
+    return pairOf(of.real(i, first, rowSum), of.real(i + 1, second, rowSum), T());
   }
 };
 
@@ -100,16 +95,16 @@ struct AsCodes {
   }
 
   template <typename Sum>
-  __device__ __forceinline__ uint16_t pair(const ColumnPair& of, Sum first, Sum second, int rowSum) const {
-    const int codes[2] = {codeOf(of.real(0, first, rowSum)), codeOf(of.real(1, second, rowSum))};
+  __device__ __forceinline__ uint16_t pair(const CodeColumns& of, int i, Sum first, Sum second, int rowSum) const {
+    const int codes[2] = {codeOf(of.real(i, first, rowSum)), codeOf(of.real(i + 1, second, rowSum))};
     return static_cast<uint16_t>(__byte_perm(codes[0], codes[1], 0x40));
   }
 
   // The same with two codes added, flipped; `sum` has been tried with every pair of codes.
   template <typename Sum>
-  __device__ __forceinline__ uint16_t pairWith(const ColumnPair& of, Sum first, Sum second, int rowSum, uint16_t added,
+  __device__ __forceinline__ uint16_t pairWith(const CodeColumns& of, int i, Sum first, Sum second, int rowSum, uint16_t added,
                                                const CodeTail& t) const {
-    const int codes[2] = {sumOf(of.scaled(0, first, rowSum), added, 0, t), sumOf(of.scaled(1, second, rowSum), added, 1, t)};
+    const int codes[2] = {sumOf(of.scaled(i, first, rowSum), added, 0, t), sumOf(of.scaled(i + 1, second, rowSum), added, 1, t)};
     return static_cast<uint16_t>(__byte_perm(codes[0], codes[1], 0x40));
   }
 
@@ -180,6 +175,105 @@ struct CodeRows {
     }
   }
 };
+
+// Of a warp, for what it stores at once: 16 rows of 128 bytes, and what keeps them in banks of their own.
+constexpr int kCodeSlabBytes = 16 * (128 + 32);
+
+// Of 8 BLOCKS columns: those that are staged at once.
+template <typename Output, int BLOCKS>
+constexpr int kSlabColumns = BLOCKS * 8 < 128 / Output::kBytes ? BLOCKS * 8 : 128 / Output::kBytes;
+
+// What results of 16 rows by 8 BLOCKS columns are added to, where a lane can hold it before there are any.
+template <typename Output, int BLOCKS, bool = std::is_same_v<typename Output::Rows, TailRows<uint8_t>>>
+struct AddedAhead {
+  __device__ __forceinline__ void fetch(const typename Output::Rows&, int, int) {}
+};
+template <typename Output, int BLOCKS>
+struct AddedAhead<Output, BLOCKS, true> {
+  static constexpr int kColumns = kSlabColumns<Output, BLOCKS>;
+  AddedVectors<kColumns / 32> of[BLOCKS * 8 / kColumns];
+
+  __device__ __forceinline__ void fetch(const typename Output::Rows& rows, int row, int n) {
+#pragma unroll
+    for (int slab = 0; slab < BLOCKS * 8 / kColumns; ++slab) rows.template fetch<kColumns>(of[slab], row, n + slab * kColumns);
+  }
+};
+
+// As storeSums, of codes to which codes are added: they are staged first, and each lane's sums take their places.
+template <typename Output, typename Columns, typename Sum, int BLOCKS>
+__device__ __forceinline__ void storeWithAdded(const Output& output, const Columns& columns, const TailRows<uint8_t>& rows, int row,
+                                               int n, const Sum (&sums)[BLOCKS][4], const int (&rowSums)[2], unsigned char* own,
+                                               const AddedAhead<Output, BLOCKS>& ahead) {
+  constexpr int kColumns = kSlabColumns<Output, BLOCKS>, kPitch = kColumns + 16;
+  const int g = threadIdx.x / 4 & 7, t = threadIdx.x & 3;
+#pragma unroll
+  for (int first = 0; first < BLOCKS * 8; first += kColumns) {
+    rows.template stage<kColumns, kPitch>(own, ahead.of[first / kColumns]);
+    __syncwarp();
+#pragma unroll
+    for (int column = 0; column < kColumns; column += 32) {
+      const CodeColumns& of = columns.of32(first + column);
+      // All are read before the first is written: what depends on nothing else is in flight together.
+      const auto at = [&](int j, int half) {
+        return reinterpret_cast<uint16_t*>(own + (g + 8 * half) * kPitch + column + 8 * j + 2 * t);
+      };
+      uint16_t added[4][2];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) added[i / 2][i % 2] = *at(i / 2, i % 2);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const int j = i / 2, half = i % 2;
+        const Sum(&block)[4] = sums[(first + column) / 8 + j];
+        *at(j, half) = output.pairWith(of, 2 * j, block[2 * half], block[2 * half + 1], rowSums[half], added[j][half], rows.p.tail);
+      }
+    }
+    __syncwarp();
+    rows.template storeStaged<kColumns, kPitch>(own, row, n + first);
+    __syncwarp();
+  }
+}
+
+// 16 rows by 8 BLOCKS columns of one warp, from `row` and column n on. `columns.of32(c)`: those from n + c on. `own`: the
+// warp's slab.
+template <typename Output, typename Columns, typename Sum, int BLOCKS>
+__device__ __forceinline__ void storeSums(const Output& output, const Columns& columns, const typename Output::Rows& rows, int row,
+                                          int n, const Sum (&sums)[BLOCKS][4], const int (&rowSums)[2], unsigned char* own,
+                                          const AddedAhead<Output, BLOCKS>& ahead) {
+  constexpr int kBytes = Output::kBytes;
+  constexpr int kColumns = kSlabColumns<Output, BLOCKS>;
+  constexpr int kPitch = kColumns * kBytes + (kBytes == 4 ? 32 : 16);
+  static_assert(BLOCKS % 4 == 0 && 16 * kPitch <= kCodeSlabBytes, "a slab");
+  const int g = threadIdx.x / 4 & 7, t = threadIdx.x & 3;
+  constexpr bool kHasSums = std::is_same_v<typename Output::Rows, TailRows<uint8_t>>;
+  if constexpr (kHasSums) {
+    if (rows.hasSums()) return storeWithAdded(output, columns, rows, row, n, sums, rowSums, own, ahead);
+  }
+#pragma unroll
+  for (int first = 0; first < BLOCKS * 8; first += kColumns) {
+#pragma unroll
+    for (int column = 0; column < kColumns; column += 32) {
+      const CodeColumns& of = columns.of32(first + column);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const Sum(&block)[4] = sums[(first + column) / 8 + j];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const auto pair = output.pair(of, 2 * j, block[2 * half], block[2 * half + 1], rowSums[half]);
+          unsigned char* to = own + (g + 8 * half) * kPitch + (column + 8 * j + 2 * t) * kBytes;
+          *reinterpret_cast<std::remove_const_t<decltype(pair)>*>(to) = pair;
+        }
+      }
+    }
+    __syncwarp();
+    if constexpr (kHasSums)
+      rows.template store<kColumns, kPitch>(own, row, n + first, ahead.of[first / kColumns]);
+    else if constexpr (std::is_same_v<typename Output::Rows, TailRows<float>>)
+      rows.template store<kColumns, kPitch>(own, row, n + first, AddedVectors<kColumns / 32>());
+    else
+      rows.template store<kBytes, kColumns, kPitch>(own, row, n + first);
+    __syncwarp();
+  }
+}
 
 // What a tile's results are stored by.
 template <typename Output>

@@ -33,20 +33,6 @@ __device__ __forceinline__ void activateAll(float (&v)[4], const Activation& f) 
   }
 }
 
-// The first of them, each with instructions of its own: those of all, side by side, take long to come.
-struct NoActivation {
-  static __device__ __forceinline__ void apply(float (&)[4], const Activation&) {}
-};
-struct GeluActivation {
-  static __device__ __forceinline__ void apply(float (&v)[4], const Activation&) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) v[i] = geluOf(v[i]);
-  }
-};
-struct AnyActivation {
-  static __device__ __forceinline__ void apply(float (&v)[4], const Activation& f) { activateAll(v, f); }
-};
-
 __device__ __forceinline__ int bytesOf(int type) {
   if (type == kInt8 || type == kUint8) return 1;
   return type == kFloat32 ? 4 : 2;
@@ -65,18 +51,20 @@ struct Neighbours {
     else return vector<uint8_t>(base, at);
   }
 
-  // Of floats of three types, as they are stored; of one, its bits as a float32.
-  static __device__ __forceinline__ void reals(float (&v)[4], const uint4& words, int type) {
-    if (COUNT == 1 || type == kFloat32) {
-      v[0] = __uint_as_float(words.x), v[1] = __uint_as_float(words.y);
-      v[2] = __uint_as_float(words.z), v[3] = __uint_as_float(words.w);
-      return;
-    }
-    const uint32_t pairs[2] = {words.x, words.y};
+  // `at`: an element. Floats of one of three types.
+  static __device__ __forceinline__ void floats(float (&v)[4], const void* base, int64_t at, int type) {
+    if constexpr (COUNT == 1) v[0] = loadFloat(base, at, type);
+    else if (type == kFloat32) {
+      const float4 all = vector<float4>(base, at * 4);
+      v[0] = all.x, v[1] = all.y, v[2] = all.z, v[3] = all.w;
+    } else {
+      const uint2 all = vector<uint2>(base, at * 2);
+      const uint32_t pairs[2] = {all.x, all.y};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const unsigned short bits = static_cast<unsigned short>(pairs[i / 2] >> (i % 2 * 16));
-      v[i] = type == kFloat16 ? __half2float(__ushort_as_half(bits)) : __bfloat162float(__ushort_as_bfloat16(bits));
+      for (int i = 0; i < 4; ++i) {
+        const unsigned short bits = static_cast<unsigned short>(pairs[i / 2] >> (i % 2 * 16));
+        v[i] = type == kFloat16 ? __half2float(__ushort_as_half(bits)) : __bfloat162float(__ushort_as_bfloat16(bits));
+      }
     }
   }
 
@@ -120,7 +108,8 @@ struct TailRows {
     added = t.residual == nullptr ? nullptr : static_cast<const unsigned char*>(t.residual) + batch * t.rBatch * ofAdded;
     int ends = p.n | p.dM | static_cast<int>(reinterpret_cast<uintptr_t>(to)) / bytes;
     if (added != nullptr) ends |= t.rM | static_cast<int>(reinterpret_cast<uintptr_t>(added)) / ofAdded;
-    vector = (ends & 3) != 0 ? 1 : (ends & 15) != 0 || !kOfCodes || !t.sum.isKnown ? 4 : 16;
+    const bool isOfCodes = kOfCodes && isCodes(p.dType) && (added == nullptr || isCodes(t.rType));
+    vector = (ends & 3) != 0 ? 1 : (ends & 15) != 0 || !isOfCodes ? 4 : 16;
   }
 
   // Of 16 rows from `row` on, COLUMNS of each from n on, by vectors of 16.
@@ -136,7 +125,7 @@ struct TailRows {
   }
 
   // Whether `ahead` holds all that is added, and sums of codes are known to come to two multiplications.
-  __device__ __forceinline__ bool hasSums() const { return vector == 16; }
+  __device__ __forceinline__ bool hasSums() const { return kOfCodes && vector == 16 && p.tail.sum.isKnown; }
 
   // What was fetched to where results of these rows are staged.
   template <int COLUMNS, int PITCH>
@@ -163,14 +152,14 @@ struct TailRows {
     }
   }
 
-  // The same rows, staged PITCH bytes apart, to where they are stored, one by one what graphs say.
-  // AHEAD: vectors of what is added that a lane waits for at once.
-  template <int COLUMNS, int PITCH, int AHEAD>
-  __device__ __forceinline__ void store(const unsigned char* own, int row, int n) const {
-    if (vector == 1) storeBy<1, COLUMNS, PITCH, AHEAD>(own, row, n, AnyActivation());
-    else if (kOfCodes || p.tail.activation.kind == kNone) storeBy<4, COLUMNS, PITCH, AHEAD>(own, row, n, NoActivation());
-    else if (p.tail.activation.kind == kGelu) storeBy<4, COLUMNS, PITCH, AHEAD>(own, row, n, GeluActivation());
-    else storeBy<4, COLUMNS, PITCH, AHEAD>(own, row, n, AnyActivation());
+  // The same rows, staged PITCH bytes apart, to where they are stored.
+  template <int COLUMNS, int PITCH>
+  __device__ __forceinline__ void store(const unsigned char* own, int row, int n, const AddedVectors<COLUMNS / 32>& ahead) const {
+    if constexpr (kOfCodes) {
+      if (vector == 16) return storeWhole<COLUMNS, PITCH>(own, row, n, ahead);
+    }
+    if (vector == 1) storeBy<1, COLUMNS, PITCH>(own, row, n);
+    else storeBy<4, COLUMNS, PITCH>(own, row, n);
   }
 
  private:
@@ -186,44 +175,57 @@ struct TailRows {
   }
   __device__ __forceinline__ bool isInside(const Place& at) const { return at.row < p.m && at.n < p.n; }
 
-  // What is added is on its way for several rows before it is wanted.
-  template <int COUNT, int COLUMNS, int PITCH, int AHEAD, typename First>
-  __device__ __forceinline__ void storeBy(const unsigned char* own, int row, int n, First) const {
-    constexpr int kRounds = COLUMNS / COUNT / 2, kAtOnce = kRounds < AHEAD ? kRounds : AHEAD;
+  template <int COLUMNS, int PITCH>
+  __device__ __forceinline__ void storeWhole(const unsigned char* own, int row, int n,
+                                             const AddedVectors<COLUMNS / 32>& ahead) const {
+    const CodeTail& t = p.tail;
+#pragma unroll
+    for (int round = 0; round < COLUMNS / 32; ++round) {
+      const Place at = placeOf<16, COLUMNS>(round, row, n);
+      if (!isInside(at)) continue;
+      const uint4 staged = *reinterpret_cast<const uint4*>(own + at.below * PITCH + at.beside);
+      const uint4& other = ahead.words[round];
+      *reinterpret_cast<uint4*>(to + at.row * static_cast<int64_t>(p.dM) + at.n) =
+          make_uint4(wordOf(staged.x, other.x, t), wordOf(staged.y, other.y, t), wordOf(staged.z, other.z, t),
+                     wordOf(staged.w, other.w, t));
+    }
+  }
+
+  __device__ __forceinline__ uint32_t wordOf(uint32_t staged, uint32_t other, const CodeTail& t) const {
+    float v[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) v[i] = realOf(staged ^ t.between.flip, i, t.between);
+    if (added != nullptr) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[i] = __fadd_rn(v[i], realOf(other ^ t.added.flip, i, t.added));
+    }
+    return codesOf(v, t);
+  }
+
+  template <int COUNT, int COLUMNS, int PITCH>
+  __device__ __forceinline__ void storeBy(const unsigned char* own, int row, int n) const {
 #pragma unroll 1
-    for (int round = 0; round < kRounds; round += kAtOnce) {
-      uint4 others[kAtOnce];
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) others[i] = addedAt<COUNT>(placeOf<COUNT, COLUMNS>(round + i, row, n));
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const Place at = placeOf<COUNT, COLUMNS>(round + i, row, n);
-        if (isInside(at))
-          storeOne<COUNT, First>(own + at.below * PITCH + at.beside * static_cast<int>(sizeof(Staged)), at, others[i]);
-      }
+    for (int round = 0; round < COLUMNS / COUNT / 2; ++round) {
+      const Place at = placeOf<COUNT, COLUMNS>(round, row, n);
+      if (isInside(at)) storeOne<COUNT>(own + at.below * PITCH + at.beside * static_cast<int>(sizeof(Staged)), at);
     }
   }
 
-  // As it is stored.
   template <int COUNT>
-  __device__ __forceinline__ uint4 addedAt(const Place& at) const {
-    uint4 words = make_uint4(0, 0, 0, 0);
-    if (added == nullptr || !isInside(at)) return words;
-    const int64_t from = at.row * static_cast<int64_t>(p.tail.rM) + at.n;
-    if (isCodes(p.tail.rType)) words.x = Neighbours<COUNT>::codes(added, from);
-    else if constexpr (COUNT == 1) words.x = __float_as_uint(loadFloat(added, from, p.tail.rType));
-    else if (p.tail.rType == kFloat32) words = Neighbours<4>::template vector<uint4>(added, from * 4);
-    else {
-      const uint2 pairs = Neighbours<4>::template vector<uint2>(added, from * 2);
-      words.x = pairs.x, words.y = pairs.y;
-    }
-    return words;
-  }
-
-  template <int COUNT, typename First>
-  __device__ __forceinline__ void storeOne(const unsigned char* staged, const Place& at, const uint4& other) const {
+  __device__ __forceinline__ void storeOne(const unsigned char* staged, const Place& at) const {
     using Of = Neighbours<COUNT>;
     const CodeTail& t = p.tail;
+    float other[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (added != nullptr) {
+      const int64_t from = at.row * static_cast<int64_t>(t.rM) + at.n;
+      if (isCodes(t.rType)) {
+        const uint32_t codes = Of::codes(added, from) ^ t.added.flip;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) other[i] = realOf(codes, i, t.added);
+      } else {
+        Of::floats(other, added, from, t.rType);
+      }
+    }
     float v[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     if constexpr (kOfCodes) {
       uint32_t codes;
@@ -234,18 +236,11 @@ struct TailRows {
     } else {
 #pragma unroll
       for (int i = 0; i < COUNT; ++i) v[i] = reinterpret_cast<const float*>(staged)[i];
-      First::apply(v, t.activation);
+      activateAll(v, t.activation);
     }
     if (added != nullptr) {
-      float reals[4];
-      if (isCodes(t.rType)) {
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i) reals[i] = realOf(other.x ^ t.added.flip, i, t.added);
-      } else {
-        Of::reals(reals, other, t.rType);
-      }
-#pragma unroll
-      for (int i = 0; i < COUNT; ++i) v[i] = __fadd_rn(v[i], reals[i]);
+      for (int i = 0; i < COUNT; ++i) v[i] = __fadd_rn(v[i], other[i]);
     }
     const int64_t index = at.row * static_cast<int64_t>(p.dM) + at.n;
     if (!isCodes(p.dType)) {

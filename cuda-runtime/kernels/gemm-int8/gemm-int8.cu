@@ -4,8 +4,8 @@
 #include "../common/copy.cuh"
 #include "../common/launch.cuh"
 #include "../common/mma.cuh"
+#include "code-epilogue.cuh"
 #include "code-mma.cuh"
-#include "code-store.cuh"
 
 // Bytes of a row of a tile, in chunks of 16.
 constexpr int kDepth = 64;
@@ -211,9 +211,13 @@ struct CodeProduct {
     __syncthreads();
     withOutput<kHasTail>(p, [&](const auto& output) {
       const auto rows = rowsOf(p, at.batch, output);
-      AddedAhead<std::decay_t<decltype(output)>, kBlocksN * 8> ahead;
-      ahead.fetch(rows, row, n);
-      storeSums<true>(output, columns, rows, p, row, 16, n, sums, rowSums, own, ahead);
+#pragma unroll
+      for (int i = 0; i < kBlocksM; ++i) {
+        const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};
+        AddedAhead<std::decay_t<decltype(output)>, kBlocksN> ahead;
+        ahead.fetch(rows, row + i * 16, n);
+        storeSums(output, columns, rows, row + i * 16, n, sums[i], ofRows, own, ahead);
+      }
     });
   }
 };

@@ -1,0 +1,89 @@
+/**
+ * @file Whole files at a batch of 32, predicted beside measured on three stacks: the zoo's exports that leave the batch open.
+ *
+ *     node scripts/run.mjs bench/truth-batch.ts > bench/results/truth-batch.md
+ *
+ * bench/results/truth-batch-rows.jsonl, one after another on one H100: ../shared/peers/onnx_torch.py (`--modes fp16,compile --dim batch=32`), and
+ * `tc-lint bench --precision fp16 --no-fix --dim batch=32` as mode `tc-runtime`.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCostModel } from "../src/cost/model.ts";
+import { plannedTimeline } from "../src/gpu/planned-timeline.ts";
+import { findGpu } from "../src/hardware/gpus.ts";
+import { type StackId, stacks } from "../src/hardware/stacks.ts";
+import { openModel } from "../src/onnx/open.ts";
+import { priceModel } from "../src/workload/workload.ts";
+
+interface Row {
+  readonly model: string;
+  readonly mode: "fp16" | "compile" | "tc-runtime";
+  /** Null where the peer has no operator for it. */
+  readonly us: number | null;
+}
+
+const stackOf = { fp16: "cudnn", compile: "inductor", "tc-runtime": "tc-runtime" } as const satisfies Record<
+  Row["mode"],
+  StackId
+>;
+const zoo = join(process.cwd(), "..", "shared", "zoo");
+const gpu = findGpu("h100");
+if (gpu === undefined) throw new Error("the H100's row is missing");
+const cost = createCostModel({ inModels: true });
+const rows = readFileSync(join("bench", "results", "truth-batch-rows.jsonl"), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Row);
+
+interface Judged {
+  readonly model: string;
+  /** Microseconds, measured and predicted. */
+  readonly us: number;
+  readonly microseconds: number;
+  readonly isInside: boolean;
+}
+
+function judgedOf(mode: Row["mode"]): Judged[] {
+  return rows.flatMap(({ model, mode: own, us }) => {
+    if (own !== mode || us === null || gpu === undefined) return [];
+    using opened = openModel(join(zoo, `${model}.onnx`));
+    const target = { gpu, stack: stacks[stackOf[mode]], precision: "fp16" } as const;
+    const workload = priceModel(opened, { target, cost, dims: new Map([["batch", 32]]) });
+    const { microseconds, low, high } = plannedTimeline(workload) ?? workload.timeline;
+    return [{ model, us, microseconds, isInside: us >= low && us <= high }];
+  });
+}
+
+function table(mode: Row["mode"]): string[] {
+  const judged = judgedOf(mode).toSorted((a, b) => a.us / a.microseconds - b.us / b.microseconds);
+  const errors = judged.map(({ us, microseconds }) => Math.max(us / microseconds, microseconds / us) - 1);
+  errors.sort((a, b) => a - b);
+  const at = (share: number) => (100 * (errors[Math.floor(share * errors.length)] ?? Number.NaN)).toFixed(1);
+  const inside = judged.filter(({ isInside }) => isInside).length;
+  return [
+    `## ${stackOf[mode]}`,
+    "",
+    `${judged.length} files: median error ${at(0.5)} %, nine of ten within ${at(0.9)} %; ${inside} inside the 90 % interval.`,
+    "",
+    "| model | measured µs | predicted µs | measured to predicted |",
+    "|---|--:|--:|--:|",
+    ...judged.map(({ model, us, microseconds }) => {
+      const ratio = (us / microseconds).toFixed(2);
+      return `| ${model} | ${us.toFixed(0)} | ${microseconds.toFixed(0)} | ${ratio} |`;
+    }),
+    "",
+  ];
+}
+
+console.log(
+  [
+    "# Whole files at batch 32",
+    "",
+    "`node scripts/run.mjs bench/truth-batch.ts > bench/results/truth-batch.md`",
+    "",
+    "The zoo's exports that leave the batch open, in FP16 on an H100, one after another. Nothing was fitted to these rows. At this batch",
+    "`--fix --dim batch=32` finds nothing that is sure to gain on the default stack, and writes none of them.",
+    "",
+    ...(["fp16", "compile", "tc-runtime"] as const).flatMap(table),
+  ].join("\n"),
+);
