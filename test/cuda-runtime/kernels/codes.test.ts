@@ -98,7 +98,7 @@ describe("what is chosen", () => {
 
   test("small tiles where large ones leave most multiprocessors idle", () => {
     expect(chosen(128, 768, 768)).toBe("hopper 64x32");
-    expect(chosen(64, 512, 4608)).toBe("sum 64x64");
+    expect(chosen(64, 512, 4608)).toBe("sum 64x32");
   });
 
   test("large ones for large products", () => {
