@@ -2,6 +2,7 @@
  * @file Attention between codes: where queries, keys and values are made of codes of a byte and the result becomes such codes again,
  * the floats between are kept as halves, whose last place is far below a code's step, and the Tensor Cores take them.
  */
+import { pushAll } from "../../src/ir/lists.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import type { StorageType } from "../ir/storage.ts";
 import { type CodeNumbers, isCodeType, isSameCodes } from "../kernels/gemm-int8/codes.ts";
@@ -9,6 +10,7 @@ import type { Quantized } from "../lower/quantized-products.ts";
 import { type AttentionMatch, attentionsOf } from "./attention.ts";
 import { rangeOf } from "./code-ranges.ts";
 import type { PatternGraph } from "./graph.ts";
+import type { Macro } from "./macro.ts";
 import { quantizerOf } from "./quantized-tail.ts";
 
 /** What half holds with room to spare. */
@@ -18,6 +20,10 @@ const leastStep = 2 ** -18;
 
 /** Keys that Hopper's own kernels, which store floats alone, do not take less for than a launch that quantizes. */
 const mostKeysOfCodes = 256;
+
+export function isAttention(macro: Macro | undefined): boolean {
+  return macro?.name === "Attention";
+}
 
 /** Float32 values that are stored as something else. */
 export interface StoredAs {
@@ -183,8 +189,9 @@ function endsOf(
       if (output === undefined || isUnread(output, graph)) continue;
       const further = endsOf(output, isEnd, behind, graph);
       if (further === undefined) return undefined;
-      nodes.push(...further.nodes);
-      values.push(output, ...further.values);
+      pushAll(nodes, further.nodes);
+      values.push(output);
+      pushAll(values, further.values);
     }
   }
   return { nodes, values };

@@ -3,7 +3,7 @@ import type { Scope } from "../../src/facts/scope.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
 import { LiveNodes } from "../graph/liveness.ts";
 import type { PlanTarget } from "../ir/step.ts";
-import type { StoredBetween } from "../patterns/code-attention.ts";
+import { isAttention, type StoredBetween } from "../patterns/code-attention.ts";
 import { recognisers } from "../patterns/index.ts";
 import type { Macro } from "../patterns/macro.ts";
 import { recogniseQuantized } from "../patterns/quantized.ts";
@@ -49,7 +49,7 @@ export function frameOf(
 function storedIn({ live, macros }: FusionGraph, stored: StoredBetween | undefined): Frame["stored"] {
   const { types, results } = stored ?? { types: new Map(), results: [] };
   const isOwn = [...types.keys()].every((value) => !live.isSeen(value) && !live.isComputed(value));
-  const isWhole = results.every(({ producer }) => producer && macros.get(producer)?.name === "Attention");
+  const isWhole = results.every(({ producer }) => producer && isAttention(macros.get(producer)));
   return isOwn && isWhole ? types : new Map();
 }
 

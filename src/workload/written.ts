@@ -7,7 +7,9 @@ import type { Workload } from "./workload.ts";
 
 /** What a file saves of the one before it, both in the types that they store. */
 export function writtenBetween(before: Workload, after: Workload, cost: CostModel): WrittenSaving {
-  const left = pricedAt(after, "as-is", cost);
-  const { saves } = changeBetween(pricedAt(before, "as-is", cost), left, cost);
-  return { ...saves, after: left.timeline.microseconds };
+  const [own, left] = [pricedAt(before, "as-is", cost), pricedAt(after, "as-is", cost)];
+  const { saves } = changeBetween(own, left, cost);
+  // No more than there is: widths of changes add up apart from those of totals.
+  const high = Math.max(saves.microseconds, Math.min(saves.high, own.timeline.microseconds));
+  return { ...saves, high, after: left.timeline.microseconds };
 }

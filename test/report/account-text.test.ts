@@ -69,3 +69,10 @@ test.each([
     expect(accountCells(safe, [exported, safe])[3]).toBe(how);
   },
 );
+
+test("changes that cancel each other take as long", () => {
+  const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "fp16" };
+  const saves = { microseconds: -1.3e-14, low: -0.5, high: 0.3 };
+  const kept: AccountStep = { ...times, step: "kept", saves, precision: "fp16" };
+  expect(accountCells(kept, [exported, kept])[2]).toMatch(/^takes as long \(-0.5 /);
+});

@@ -1,11 +1,11 @@
 /** @file Products of codes of a byte on Tensor Cores: which kernel, its operands as it takes them, and its launch. */
 import type { Emitter } from "../../ir/emitter.ts";
-import { constant, load, multiply, subtract } from "../../ir/expr-build.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import type { TensorMap } from "../../ir/params.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, sliced, type View } from "../../ir/view.ts";
+import { addendOf, wideZeros } from "./code-addend.ts";
 import { canWalkCodes, walkMaps, walkSizeOf, windowFields } from "./code-walk.ts";
 import { codeRange, isCodeType } from "./codes.ts";
 import {
@@ -16,7 +16,7 @@ import {
   stepsOfBlock,
   type TileChoice,
 } from "./cost.ts";
-import { codeMapsStruct, codeProductStruct, codeSumsStruct } from "./params.table.ts";
+import { codeMapsStruct, codeProductStruct } from "./params.table.ts";
 import { type CodeTail, hasTail, tailFields } from "./tail.ts";
 
 /** As entries name them. */
@@ -255,56 +255,4 @@ function mapOf(view: View, rows: number): TensorMap {
 /** Whether TMA takes it: strides and address are multiples of 16 (`alongK` has seen to it), and rows do not repeat. */
 function isFetched({ shape, strides }: View): boolean {
   return shape[1] === 1 || (strides[1] ?? 0) > 0;
-}
-
-/** [n] of int32. */
-function wideZeros(emitter: Emitter, zero: View, n: number): View {
-  return emitter.evaluate(load(asList(zero), "i32"), [n], "int32");
-}
-
-function asList(view: View): View {
-  const count = elementCount(view.shape);
-  const axis = view.shape.findIndex((size) => size !== 1);
-  return { ...view, shape: [count], strides: [axis < 0 ? 1 : (view.strides[axis] ?? 1)] };
-}
-
-/**
- * Σ (a - zeroA) (b - zeroB) is Σ a b - zeroB Σ a - zeroA Σ b + k zeroA zeroB: all but the first two of each column, with what
- * is added to it; once, at load, where b and the zero points are constants.
- */
-function addendOf(
-  emitter: Emitter,
-  { zeroA, addend }: Pick<CodeProductRequest, "zeroA" | "addend">,
-  { b, size }: Operands,
-  zeroB: View | undefined,
-): View | undefined {
-  if (zeroA === undefined) return addend;
-  const { n, k } = size;
-  const sums = codeSums(emitter, b);
-  const zero = load(asList(zeroA), "i32");
-  const taken = multiply(zero, load(sums));
-  const term =
-    zeroB === undefined ? taken : subtract(taken, multiply(multiply(zero, load(zeroB)), constant("i32", k)));
-  const own = addend === undefined ? constant("i32", 0) : load(addend);
-  return emitter.evaluate(subtract(own, term), [n], "int32");
-}
-
-/** [n] of int32: the sum of each of b's rows. One batch has as many. */
-function codeSums(emitter: Emitter, b: View): View {
-  const [, rows = 1, k = 1] = b.shape;
-  const sums = emitter.temporary("int32", [rows]);
-  emitter.launch({
-    kernel: { kind: "built", family: "gemm-int8", entry: "code_sums" },
-    grid: [Math.ceil(rows / 8), 1, 1],
-    block: [256, 1, 1],
-    sharedBytes: 0,
-    params: writeParams(codeSumsStruct, {
-      ...{ a: b, sums, rows, k },
-      pitch: b.strides[1] ?? 0,
-      isSigned: b.type === "int8",
-    }),
-    reads: [b],
-    writes: [sums],
-  });
-  return sums;
 }

@@ -195,7 +195,7 @@ const rateOfHalves = 2;
  * what is done to it before (estimated).
  */
 const tailClocks = 0.15;
-/** Of walks through an image, of the same: a step, and what TMA takes for each row of a box, however short. */
+/** Of walks through an image (bench/gpu/code-tiles.ts, an H100): a step, and what TMA takes for each row of a box, however short, and more of boxes that channels fill in part. */
 const walkRates = { turns: 250, rowClocks: 4.8, ofPartBox: 1.7 } as const;
 
 function rowClocksOf(walk: WalkSize, parts: number): number {
@@ -204,8 +204,8 @@ function rowClocksOf(walk: WalkSize, parts: number): number {
 }
 
 /**
- * Of teams, of an H100 (bench/gpu/code-tiles.ts, 26 layers of ResNet-50 and BERT at batch 1): a step of a product, one of a walk through an image, until
- * one block's groups have met, and until each block of more has been launched with the others, met them and left.
+ * Of teams, of the same: a step of a product, one of a walk through an image, until one block's groups have met, and until each block of more has been
+ * launched with the others, met them and left.
  */
 const sums = {
   rates: { step: { together: 380, turns: 370 }, end: 950, endOfElement: 0.165, copies: 0.8 },

@@ -71,6 +71,9 @@ export function testUnsafe(reports: ZooReports): void {
       const made = accountOf(fix.states, fix.settings.cost).find(({ step }) => step === "kept");
       expectAlike(made, kept);
       expect(made?.written).toEqual(kept.written);
+      // No more than the file takes.
+      const { microseconds = 0, high = 0, after = 0 } = kept.written ?? {};
+      expect(high).toBeLessThanOrEqual(microseconds + after + 1e-6);
       if (isClaimed) expect(kept.written?.low).toBeGreaterThan(0);
     },
     60_000,
