@@ -166,8 +166,14 @@ NBITS(__nv_bfloat16, bf16, 1)
 NBITS(__nv_bfloat16, bf16, 2)
 NBITS(__nv_bfloat16, bf16, 4)
 
+// Blocks to a multiprocessor: before sm_90 the compiler wants more registers than three leave.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define FEW_BLOCKS 2
+#else
+#define FEW_BLOCKS 3
+#endif
 #define NBITS_FEW(TYPE, NAME, ZEROS, FLAG)                                                           \
-  extern "C" __global__ void __launch_bounds__(256, 3) nbits4_##NAME##_few##ZEROS(const __grid_constant__ NBitsParams q) { \
+  extern "C" __global__ void __launch_bounds__(256, FEW_BLOCKS) nbits4_##NAME##_few##ZEROS(const __grid_constant__ NBitsParams q) { \
     extern __shared__ __align__(16) unsigned char rows[];                                            \
     FewRows<TYPE, FLAG>(q, rows).run();                                                              \
   }
