@@ -14,6 +14,7 @@ import { findGpu } from "../src/hardware/gpus.ts";
 import { type StackId, stacks } from "../src/hardware/stacks.ts";
 import { openModel } from "../src/onnx/open.ts";
 import { priceModel } from "../src/workload/workload.ts";
+import { type Judged, truthTable } from "./truth-table.ts";
 
 interface Row {
   readonly model: string;
@@ -35,14 +36,6 @@ const rows = readFileSync(join("bench", "results", "truth-batch-rows.jsonl"), "u
   .split("\n")
   .map((line) => JSON.parse(line) as Row);
 
-interface Judged {
-  readonly model: string;
-  /** Microseconds, measured and predicted. */
-  readonly us: number;
-  readonly microseconds: number;
-  readonly isInside: boolean;
-}
-
 function judgedOf(mode: Row["mode"]): Judged[] {
   return rows.flatMap(({ model, mode: own, us }) => {
     if (own !== mode || us === null || gpu === undefined) return [];
@@ -50,29 +43,8 @@ function judgedOf(mode: Row["mode"]): Judged[] {
     const target = { gpu, stack: stacks[stackOf[mode]], precision: "fp16" } as const;
     const workload = priceModel(opened, { target, cost, dims: new Map([["batch", 32]]) });
     const { microseconds, low, high } = plannedTimeline(workload) ?? workload.timeline;
-    return [{ model, us, microseconds, isInside: us >= low && us <= high }];
+    return [{ model, us, microseconds, ratio: us / microseconds, isInside: us >= low && us <= high }];
   });
-}
-
-function table(mode: Row["mode"]): string[] {
-  const judged = judgedOf(mode).toSorted((a, b) => a.us / a.microseconds - b.us / b.microseconds);
-  const errors = judged.map(({ us, microseconds }) => Math.max(us / microseconds, microseconds / us) - 1);
-  errors.sort((a, b) => a - b);
-  const at = (share: number) => (100 * (errors[Math.floor(share * errors.length)] ?? Number.NaN)).toFixed(1);
-  const inside = judged.filter(({ isInside }) => isInside).length;
-  return [
-    `## ${stackOf[mode]}`,
-    "",
-    `${judged.length} files: median error ${at(0.5)} %, nine of ten within ${at(0.9)} %; ${inside} inside the 90 % interval.`,
-    "",
-    "| model | measured µs | predicted µs | measured to predicted |",
-    "|---|--:|--:|--:|",
-    ...judged.map(({ model, us, microseconds }) => {
-      const ratio = (us / microseconds).toFixed(2);
-      return `| ${model} | ${us.toFixed(0)} | ${microseconds.toFixed(0)} | ${ratio} |`;
-    }),
-    "",
-  ];
 }
 
 console.log(
@@ -84,6 +56,8 @@ console.log(
     "The zoo's exports that leave the batch open, in FP16 on an H100, one after another. Nothing was fitted to these rows. At this batch",
     "`--fix --dim batch=32` finds nothing that is sure to gain on the default stack, and writes none of them.",
     "",
-    ...(["fp16", "compile", "tc-runtime"] as const).flatMap(table),
+    ...(["fp16", "compile", "tc-runtime"] as const).flatMap((mode) =>
+      truthTable(stackOf[mode], judgedOf(mode)),
+    ),
   ].join("\n"),
 );

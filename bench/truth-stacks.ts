@@ -15,6 +15,7 @@ import { push } from "../src/ir/group.ts";
 import { openModel } from "../src/onnx/open.ts";
 import type { Timeline } from "../src/workload/timeline.ts";
 import { priceModel } from "../src/workload/workload.ts";
+import { type Judged, truthTable } from "./truth-table.ts";
 
 interface Row {
   readonly model: string;
@@ -36,15 +37,6 @@ function timelineOf(model: string, stack: StackId): Timeline {
   if (gpu === undefined) throw new Error("the H200's row is missing");
   using opened = openModel(join(zoo, `${model}.onnx`));
   return priceModel(opened, { target: { gpu, stack: stacks[stack], precision: "fp16" }, cost }).timeline;
-}
-
-interface Judged {
-  readonly model: string;
-  /** Microseconds, measured and predicted. */
-  readonly us: number;
-  readonly microseconds: number;
-  readonly ratio: number;
-  readonly isInside: boolean;
 }
 
 function judgedOf(rows: readonly Row[], mode: string, stack: StackId): Judged[] {
@@ -74,25 +66,8 @@ function twins(judged: readonly Judged[], stack: StackId): string[] {
   ];
 }
 
-function table(judged: Judged[], stack: StackId): string[] {
-  const errors = judged.map(({ ratio }) => Math.max(ratio, 1 / ratio) - 1).sort((a, b) => a - b);
-  const at = (share: number) => (100 * (errors[Math.floor(share * errors.length)] ?? Number.NaN)).toFixed(1);
-  const inside = judged.filter(({ isInside }) => isInside).length;
-  judged.sort((a, b) => a.ratio - b.ratio);
-  return [
-    `## ${stack}`,
-    "",
-    `${judged.length} files: median error ${at(0.5)} %, nine of ten within ${at(0.9)} %; ${inside} inside the interval.`,
-    "",
-    "| model | measured µs | predicted µs | ratio |",
-    "|---|--:|--:|--:|",
-    ...judged.map(
-      ({ model, us, microseconds, ratio }) =>
-        `| ${model} | ${us.toFixed(0)} | ${microseconds.toFixed(0)} | ${ratio.toFixed(2)} |`,
-    ),
-    "",
-    ...twins(judged, stack),
-  ];
+function table(judged: readonly Judged[], stack: StackId): string[] {
+  return [...truthTable(stack, judged), ...twins(judged, stack)];
 }
 
 function fixes(originals: readonly Row[], fixed: readonly Row[]): string[] {
