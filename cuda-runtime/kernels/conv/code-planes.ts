@@ -7,11 +7,10 @@ import { plainEpilogue } from "../../ir/epilogue.ts";
 import { load } from "../../ir/expr-build.ts";
 import type { CodeWindow } from "../gemm-int8/code-product.ts";
 import { isCodeType } from "../gemm-int8/codes.ts";
-import type { Parts } from "./operands.ts";
+import { partsFor } from "./operands.ts";
 import { choiceAmong, isOfImage } from "./planes.ts";
 import { emitPlanes, type PlaneCodes } from "./planes-launch.ts";
 import type { PlaneTile } from "./planes-table.ts";
-import { spatialOf, triple } from "./spatial.ts";
 
 /** Products of a difference of codes of x and a code of w that a float adds up as whole numbers. */
 const mostProducts = 2 ** 24 / (255 * 128);
@@ -34,27 +33,9 @@ export function emitCodePlanes(
   if (!emitter.target.features.wgmma || !isExact || !isStored || !isCodeType(to.type)) return false;
   if (x.type !== "float32" && !isCodeType(x.type)) return false;
   const halves = { ...window, w: emitter.evaluate(load(w, "f32"), w.shape, "float16") };
-  const parts = partsOf(halves);
+  const parts = partsFor({ ...halves, groups: 1, epilogue: plainEpilogue }, "f16");
   const isCodes = (tile: PlaneTile) => tile.math === "codes" && accepts(tile);
   const choice = isOfImage(parts) ? choiceAmong(parts, isCodes, emitter.target) : undefined;
   if (choice !== undefined) emitPlanes(emitter, parts, choice, codes);
   return choice !== undefined;
-}
-
-function partsOf({ x, w, to, strides, dilations, pads }: CodeWindow): Parts {
-  const weights = spatialOf(w);
-  return {
-    request: { x, w, to, strides, dilations, pads, groups: 1, epilogue: plainEpilogue },
-    math: "f16",
-    y: spatialOf(to),
-    w: weights,
-    window: {
-      kernel: weights.size,
-      stride: triple(strides, 1),
-      dilation: triple(dilations, 1),
-      pad: triple(pads, 0),
-    },
-    channels: weights.channels,
-    filters: weights.batch,
-  };
 }

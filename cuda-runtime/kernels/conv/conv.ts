@@ -4,14 +4,12 @@ import { type FloatStorage, isFloatStorage, isHalfStorage } from "../../ir/stora
 import { elementCount, type View } from "../../ir/view.ts";
 import { emitDepthwise } from "../depthwise/depthwise.ts";
 import type { ConvChoice } from "./choose.ts";
-import type { ConvRequest, Parts } from "./operands.ts";
-import type { Window } from "./params.ts";
+import { type ConvRequest, type Parts, partsFor } from "./operands.ts";
 import { planeChoice, planeMicroseconds } from "./planes.ts";
 import { emitPlanes } from "./planes-launch.ts";
 import type { PlaneTile } from "./planes-table.ts";
 import { emitPointwise } from "./pointwise.ts";
 import { choiceOf, emitProduct } from "./product.ts";
-import { spatialOf, triple } from "./spatial.ts";
 import type { ConvMath } from "./table.ts";
 import { widened, widenedMicroseconds } from "./widen.ts";
 
@@ -62,22 +60,7 @@ export function emitConvPlanes(
 }
 
 function partsOf(emitter: Emitter, request: ConvRequest): Parts {
-  const w = spatialOf(request.w);
-  const window: Window = {
-    kernel: w.size,
-    stride: triple(request.strides, 1),
-    dilation: triple(request.dilations, 1),
-    pad: triple(request.pads, 0),
-  };
-  return {
-    request,
-    math: mathOf(emitter, request),
-    y: spatialOf(request.to),
-    w,
-    window,
-    channels: w.channels,
-    filters: w.batch / request.groups,
-  };
+  return partsFor(request, mathOf(emitter, request));
 }
 
 /** TF32 keeps as much of a float32 as float16 does, so it serves whatever is stored as half. */

@@ -8,7 +8,7 @@ import { channelsLastOrder, reshaped, sliced, stridesOf, type View } from "../..
 import { copyMicroseconds } from "../transpose/transpose.ts";
 import type { ConvChoice } from "./choose.ts";
 import { packParams, type Window } from "./params.ts";
-import { type Spatial, spatialOf, type Triple } from "./spatial.ts";
+import { type Spatial, spatialOf, type Triple, triple } from "./spatial.ts";
 import { type ConvMath, elementBytes } from "./table.ts";
 
 /** One to three spatial axes; any strides; any float types. */
@@ -47,6 +47,22 @@ export const storageOf: Readonly<Record<ConvMath, FloatStorage>> = {
   tf32: "float32",
   f32: "float32",
 };
+
+export function partsFor(request: ConvRequest, math: ConvMath): Parts {
+  const w = spatialOf(request.w);
+  const window: Window = {
+    kernel: w.size,
+    stride: triple(request.strides, 1),
+    dilation: triple(request.dilations, 1),
+    pad: triple(request.pads, 0),
+  };
+  return {
+    ...{ request, math, w, window },
+    y: spatialOf(request.to),
+    channels: w.channels,
+    filters: w.batch / request.groups,
+  };
+}
 
 export function tapsOf({ window }: Parts): number {
   return window.kernel[0] * window.kernel[1] * window.kernel[2];

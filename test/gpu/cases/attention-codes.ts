@@ -12,23 +12,13 @@ import {
 import { type TensorTile, tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
 import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
+import { codeOf } from "./norm-codes.ts";
 
 const { fround } = Math;
 /** Half of the last place of a number of 1, and a little more: sums of splits may differ in FP32's last places. */
 const roundings: Readonly<Record<FloatStorage, number>> = {
   ...{ float32: 0, float16: 1.01 * 2 ** -11, bfloat16: 1.01 * 2 ** -8 },
 };
-
-function roundToEven(value: number): number {
-  const below = Math.floor(value);
-  if (value - below !== 0.5) return Math.round(value);
-  return below % 2 === 0 ? below : below + 1;
-}
-
-function codeOf(value: number, { type, scale, zero }: CodeNumbers): number {
-  const [low, high] = type === "int8" ? [-128, 127] : [0, 255];
-  return Math.min(Math.max(roundToEven(fround(value / scale)) + zero, low), high);
-}
 
 interface CodeCase {
   readonly type: FloatStorage;

@@ -1,5 +1,7 @@
 /** @file What kernels of codes do behind their sums on the GPU, and convolutions that TMA walks through, to the bit against loops. */
+
 import { noActivation } from "../../../cuda-runtime/ir/epilogue.ts";
+import { roundToEven } from "../../../cuda-runtime/ir/expr-value.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
 import { emitCodeProduct } from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
 import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
@@ -16,12 +18,6 @@ export const allowed = {
   ...{ int8: exact, uint8: exact, float32: { relative: 3e-7, absolute: 1e-6 } },
   ...{ float16: { relative: 1e-3, absolute: 1e-3 }, bfloat16: { relative: 8e-3, absolute: 1e-3 } },
 };
-
-function roundToEven(value: number): number {
-  const below = Math.floor(value);
-  if (value - below !== 0.5) return Math.round(value);
-  return below % 2 === 0 ? below : below + 1;
-}
 
 export function bounded(value: number, zero: number, type: Code): number {
   const [low, high] = type === "int8" ? [-128, 127] : [0, 255];

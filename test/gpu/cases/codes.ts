@@ -1,4 +1,5 @@
 /** @file Products and convolutions of codes on the GPU: integers to the bit, 8-bit floats against sums in double precision. */
+import { roundToEven } from "../../../cuda-runtime/ir/expr-value.ts";
 import { channelsLastOrder } from "../../../cuda-runtime/ir/view.ts";
 import {
   emitCodeConv,
@@ -45,13 +46,6 @@ function emitterOf(
 }
 
 const most = { int8: 128, uint8: 255 } as const;
-
-function roundToEven(value: number): number {
-  const below = Math.floor(value);
-  const rest = value - below;
-  if (rest !== 0.5) return Math.round(value);
-  return below % 2 === 0 ? below : below + 1;
-}
 
 /** As ONNX Runtime requantizes. */
 function codeOf(sum: number, scale: number, bias: number, zero: number, type: Code): number {

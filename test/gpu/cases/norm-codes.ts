@@ -3,23 +3,19 @@
  * form may sum a row in another order, whose last digits are others: a code beside a tie may be the other one.
  */
 
+import { roundToEven } from "../../../cuda-runtime/ir/expr-value.ts";
 import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
-import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
+import { type CodeNumbers, codeRange } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
 import { lowerRows } from "../../../cuda-runtime/lower/normalization-rows.ts";
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
 
 const { fround } = Math;
 const exact = { relative: 0, absolute: 0 };
 
-function roundToEven(value: number): number {
-  const below = Math.floor(value);
-  if (value - below !== 0.5) return Math.round(value);
-  return below % 2 === 0 ? below : below + 1;
-}
-
-function codeOf(value: number, { type, scale, zero }: CodeNumbers): number {
-  const [low, high] = type === "int8" ? [-128, 127] : [0, 255];
+/** As QuantizeLinear rounds a float. */
+export function codeOf(value: number, { type, scale, zero }: CodeNumbers): number {
+  const [low, high] = codeRange(type);
   return Math.min(Math.max(roundToEven(fround(value / scale)) + zero, low), high);
 }
 
