@@ -1,6 +1,7 @@
 /** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
 import { explainer, type Reason } from "../passes/align/remainder.ts";
 import type { CostedProduct } from "../workload/product.ts";
+import { shareWithin } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { type FixNote, type FixSettings, pricingOf, unboundFacts } from "./pipeline.ts";
@@ -38,9 +39,10 @@ export function remainderNotes(
 /** Parts of what the whole would save add up to no more, whatever each product was predicted to save by itself. */
 function withinWhole(notes: readonly FixNote[], foregone: number | undefined): FixNote[] {
   const parts = notes.filter(({ isPart }) => isPart === true);
-  const sum = parts.reduce((total, { microseconds = 0 }) => total + microseconds, 0);
-  if (foregone === undefined || sum <= foregone) return [...notes];
-  const factor = Math.max(0, foregone) / sum;
+  const factor = shareWithin(
+    parts.map(({ microseconds = 0 }) => microseconds),
+    foregone,
+  );
   return notes.map((note) =>
     note.isPart === true ? { ...note, microseconds: (note.microseconds ?? 0) * factor } : note,
   );

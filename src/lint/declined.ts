@@ -2,6 +2,7 @@
  * @file What `--fix` could do and does not, because it pays too little or perhaps nothing, is nobody's to do: there is one decision,
  * so that no padding is claimed in one sentence and disclaimed in the next.
  */
+import { shareWithin } from "../workload/within-whole.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { capped, type RawFinding, standingOf, stepOf } from "./group.ts";
 
@@ -37,9 +38,11 @@ function withinWhole(
   parts: ReadonlySet<RawFinding>,
   whole: number | undefined,
 ): readonly RawFinding[] {
-  const sum = [...parts].reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
-  if (whole === undefined || sum <= whole) return found;
-  const factor = Math.max(0, whole) / sum;
+  const factor = shareWithin(
+    Array.from(parts, ({ saves }) => saves?.microseconds ?? 0),
+    whole,
+  );
+  if (factor === 1) return found;
   return found.map((finding) => {
     const { saves } = finding;
     return saves === null || !parts.has(finding)
