@@ -17,12 +17,9 @@ import {
   emitCodeProduct,
 } from "../../cuda-runtime/kernels/gemm-int8/code-product.ts";
 import type { CodeNumbers } from "../../cuda-runtime/kernels/gemm-int8/codes.ts";
-import {
-  codeProductMicroseconds,
-  nameOfTile,
-  type TileChoice,
-} from "../../cuda-runtime/kernels/gemm-int8/cost.ts";
+import { codeProductMicroseconds, type TileChoice } from "../../cuda-runtime/kernels/gemm-int8/cost.ts";
 import type { CodeTail } from "../../cuda-runtime/kernels/gemm-int8/tail.ts";
+import { nameOfTile } from "../../cuda-runtime/kernels/gemm-int8/tiles.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 

@@ -8,7 +8,7 @@
 template <int PARTS, int BM, int BN>
 struct Image {
   static constexpr int kRowBytes = 128 / PARTS;
-  static constexpr bool kOnlyCodes = true;
+  static constexpr Stored kStored = Stored::codes;
   const CodeMapsParams& maps;
   const CodeProductParams& p;
   const int n;
@@ -68,6 +68,12 @@ template <int BM, int BN> using Quarters = Image<4, BM, BN>;
     extern __shared__ __align__(1024) unsigned char shared[];                                                  \
     HopperCodes<ROWS, A, B, false, BLOCKS_M, BN, STAGES>(maps, shared).run();                                  \
   }
+// GROUPS multiply, in RESIDENT blocks of a multiprocessor.
+#define MANY(NAME, ROWS, A, B, BN, STAGES, GROUPS, RESIDENT)                                                                        \
+  extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), RESIDENT) NAME(const __grid_constant__ CodeMapsParams maps) {    \
+    extern __shared__ __align__(1024) unsigned char shared[];                                                                     \
+    HopperCodes<ROWS, A, B, false, 1, BN, STAGES, GROUPS, RESIDENT>(maps, shared).run();                                           \
+  }
 #define CONV_OF(NAME, A, B)                                    \
   CONV(codes_conv_##NAME##_h128x128_1, Whole, A, B, 2, 128, 6)   \
   CONV(codes_conv_##NAME##_h128x64_1, Whole, A, B, 2, 64, 8)     \
@@ -78,7 +84,12 @@ template <int BM, int BN> using Quarters = Image<4, BM, BN>;
   CONV(codes_conv_##NAME##_h64x64_2, Halves, A, B, 1, 64, 12)    \
   CONV(codes_conv_##NAME##_h64x32_1, Whole, A, B, 1, 32, 16)     \
   CONV(codes_conv_##NAME##_h64x32_2, Halves, A, B, 1, 32, 16)    \
-  CONV(codes_conv_##NAME##_h64x32_4, Quarters, A, B, 1, 32, 16)
+  CONV(codes_conv_##NAME##_h64x32_4, Quarters, A, B, 1, 32, 16)  \
+  MANY(codes_conv_##NAME##_d64x64_1, Whole, A, B, 64, 5, 2, 2)   \
+  MANY(codes_conv_##NAME##_d64x64_2, Halves, A, B, 64, 5, 2, 2)  \
+  MANY(codes_conv_##NAME##_d64x32_1, Whole, A, B, 32, 7, 2, 2)   \
+  MANY(codes_conv_##NAME##_d64x32_2, Halves, A, B, 32, 7, 2, 2)  \
+  MANY(codes_conv_##NAME##_t64x128_1, Whole, A, B, 128, 7, 3, 1)
 
 CONV_OF(s8s8, S8, S8)
 CONV_OF(u8s8, U8, S8)

@@ -52,7 +52,7 @@ struct HopperCodesSum {
     __syncthreads();
     beginKernel();
     if (threadIdx.x < kThreads) {
-      withOutput<true, Tiles::kOnlyCodes>(p, [&](const auto& output) { compute(output, tile, steps); });
+      withOutput<true, Tiles::kStored>(p, [&](const auto& output) { compute(output, tile, steps); });
     } else {
       if (threadIdx.x == kThreads) copyAll(tile, first, steps);
       __syncwarp();
@@ -81,7 +81,7 @@ struct HopperCodesSum {
   __device__ __forceinline__ void compute(const Output& output, const Tile& tile, int steps) const {
     const int unit = rankInTeam() + threadIdx.x / 32 * blocksOfTeam();
     const int row = tile.m + unit / kUnitsOfRow * 16, n = tile.n + unit % kUnitsOfRow * kBlocksOfUnit * 8;
-    const auto rows = rowsOf(p, tile.batch, output);
+    const auto rows = rowsOf(p, tile.batch, endsOf(p, output), output);
     // What the end reads is on its way meanwhile.
     CodeColumns columns;
     AddedAhead<Output, kBlocksOfUnit> ahead;

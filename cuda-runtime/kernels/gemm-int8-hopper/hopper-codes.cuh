@@ -4,22 +4,25 @@
 // Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored.
 #pragma once
 #include "../common/copy.cuh"
+#include "../common/divisor.cuh"
 #include "../common/launch.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../core/turn.cuh"
 #include "code-wgmma.cuh"
 #include "staged-columns.cuh"
 
-// Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
-// one tile, one below the other; else they take turns, and one multiplies while the other stores.
-template <template <int, int> typename Operands, typename A, typename B, bool TOGETHER, int BLOCKS_M, int BN, int STAGES>
+// GROUPS warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; one more has tiles copied. TOGETHER: all compute
+// one tile, one below the other; else they take turns, and one multiplies while the others store. RESIDENT blocks share a multiprocessor.
+template <template <int, int> typename Operands, typename A, typename B, bool TOGETHER, int BLOCKS_M, int BN, int STAGES,
+          int GROUPS = 2, int RESIDENT = 1>
 struct HopperCodes {
   using Sum = typename A::Sum;
   using Ring = Turn<STAGES>;
   // Weights are signed.
   static constexpr bool kHasTail = std::is_same_v<B, S8>;
   using Columns = StagedColumns<BN>;
-  static constexpr int kGroups = 2;
+  static constexpr int kGroups = GROUPS;
+  static constexpr int kThreads = (GROUPS + 1) * 128;
   static constexpr int BM = (TOGETHER ? kGroups : 1) * BLOCKS_M * 64;
   using Tiles = Operands<BM, BN>;
   // What the swizzle spans: rows of a stage, or of a part of it.
@@ -31,6 +34,11 @@ struct HopperCodes {
   static constexpr int kSlabsAt = STAGES * kStageBytes;
   static constexpr int kColumnsAt = kSlabsAt + kGroups * 4 * kCodeSlabBytes;
   static constexpr int kBarriersAt = kColumnsAt + kGroups * Columns::kBytes;
+
+  // What a block's registers leave to each of its threads that multiply, in eights.
+  static constexpr int kTaken = (65536 / RESIDENT - 24 * 128) / (kGroups * 128) / 8 * 8 < 240
+                                    ? (65536 / RESIDENT / kThreads / 8 * 8 * kThreads - 24 * 128) / (kGroups * 128) / 8 * 8
+                                    : 240;
 
   const CodeMapsParams& maps;
   const CodeProductParams& p;
@@ -62,8 +70,8 @@ struct HopperCodes {
       keepRegisters<24>();
       copyAll();
     } else {
-      takeRegisters<240>();
-      withOutput<kHasTail, Tiles::kOnlyCodes>(p, [&](const auto& output) { computeAll(output); });
+      takeRegisters<kTaken>();
+      withOutput<kHasTail, Tiles::kStored>(p, [&](const auto& output) { computeAll(output); });
     }
   }
 
@@ -73,29 +81,32 @@ struct HopperCodes {
 
   // Eight rows of tiles at a time share their columns in L2.
   __device__ __forceinline__ Tile tileOf(int index) const {
-    constexpr int kGroup = 8;
-    const int tiles = p.tilesM * p.tilesN;
-    const int batch = index / tiles;
-    const int tile = index - batch * tiles;
-    const int group = tile / (kGroup * p.tilesN);
-    const int rows = min(kGroup, p.tilesM - group * kGroup);
-    const int within = tile - group * kGroup * p.tilesN;
-    return {(group * kGroup + within % rows) * BM, within / rows * BN, batch};
+    constexpr int kRows = 8;
+    const int batch = p.batch == 1 ? 0 : quotientOf(index, maps.ofBatch);
+    const int tile = index - batch * maps.ofBatch.size;
+    const int group = quotientOf(tile, maps.ofGroup);
+    const int within = tile - group * maps.ofGroup.size;
+    const int rows = min(kRows, p.tilesM - group * kRows);
+    // All groups but the last are whole.
+    const int column = rows == kRows ? within / kRows : within / rows;
+    return {(group * kRows + within - column * rows) * BM, column * BN, batch};
   }
 
-  // `work` gets the index of the tile, and how many of this block came before.
+  // Every `step`th of this block's tiles, from its `first` on. `work` gets the tile, and how many of this block come before.
   template <typename Work>
-  __device__ __forceinline__ void forEachTile(Work work) const {
+  __device__ __forceinline__ void forEachTile(int first, int step, Work work) const {
     const int works = p.tilesM * p.tilesN * p.batch;
+    const int apart = step * gridDim.x;
 #pragma unroll 1
-    for (int index = blockIdx.x, count = 0; index < works; index += gridDim.x, ++count) work(tileOf(index), count);
+    for (int index = blockIdx.x + first * gridDim.x, count = first; index < works; index += apart, count += step)
+      work(tileOf(index), count);
   }
 
   __device__ __forceinline__ void copyAll() const {
     if (threadIdx.x != kGroups * 128) return;
     Ring turn;
     const int steps = Tiles::stepsOf(maps);
-    forEachTile([&](const Tile& tile, int) {
+    forEachTile(0, 1, [&](const Tile& tile, int) {
       Tiles tiles(maps, tile.m, tile.n, tile.batch);
 #pragma unroll 1
       for (int step = 0; step < steps; ++step) {
@@ -114,20 +125,20 @@ struct HopperCodes {
     Ring turn;
     const int group = threadIdx.x / 128;
     const int steps = Tiles::stepsOf(maps);
-    forEachTile([&](const Tile& tile, int count) {
-      if (!TOGETHER && count % kGroups != group) {
-        turn.skip(steps);
-        return;
-      }
+    const int ends = endsOf(p, output);
+    const int first = TOGETHER ? 0 : group, apart = TOGETHER ? 1 : kGroups;
+    turn.skip(first * steps);
+    forEachTile(first, apart, [&](const Tile& tile, int count) {
       const FetchedColumns<BN> columns(p, tile.n);
-      const auto rows = rowsOf(p, tile.batch, output);
+      const auto rows = rowsOf(p, tile.batch, ends, output);
       AddedAhead<Output, BN / 8> ahead[BLOCKS_M];
 #pragma unroll
       for (int i = 0; i < BLOCKS_M; ++i) ahead[i].fetch(rows, rowOf(tile) + i * 64, tile.n);
       // A parity tells no more than two phases apart: wait for the ring's next round only once this one is over.
-      if (!TOGETHER && count > 0) waitBarrier(passed(1 - group), (count - 1) / kGroups & 1);
+      if (!TOGETHER && count > 0) waitBarrier(passed((group + kGroups - 1) % kGroups), (count - 1) / kGroups & 1);
       Sum sums[BLOCKS_M][BN / 8][4];
       multiply(sums, steps, turn);
+      turn.skip((apart - 1) * steps);
       unsigned char* staged = shared + kColumnsAt + group * Columns::kBytes;
       columns.put(staged, group);
       finish(output, Columns(staged), rows, sums, tile, ahead);

@@ -2,6 +2,7 @@
 // how long that takes, and puts them there behind them.
 #pragma once
 #include "../common/barrier.cuh"
+#include "../common/load-ahead.cuh"
 #include "../gemm-int8/code-epilogue.cuh"
 
 template <int BN>
@@ -46,9 +47,11 @@ struct FetchedColumns {
     for (int i = 0; i < kEach; ++i) {
       const int n = n0 + columnOf(i);
       const bool isInside = columnOf(i) < BN && n < p.n;
-      scale[i] = isInside && p.scale != nullptr ? p.scale[n * p.scaleStep] : 1.0f;
-      bias[i] = isInside && p.bias != nullptr ? p.bias[n] : 0.0f;
-      addend[i] = isInside && p.addend != nullptr ? p.addend[n] : 0;
+      const bool isScaled = isInside && p.scale != nullptr;
+      const uint32_t own = loadAhead4(p.scale + n * p.scaleStep, isScaled);
+      scale[i] = isScaled ? __uint_as_float(own) : 1.0f;
+      bias[i] = __uint_as_float(loadAhead4(p.bias + n, isInside && p.bias != nullptr));
+      addend[i] = static_cast<int>(loadAhead4(p.addend + n, isInside && p.addend != nullptr));
     }
   }
 

@@ -116,19 +116,25 @@ struct AsCodes {
   }
 };
 
-// `work` gets what a launch stages. ONLY_CODES: or floats, by a tail.
-template <bool HAS_TAIL, bool ONLY_CODES = false, typename Work>
+// What a kernel's launches store where they have no tail: codes; codes or floats of four bytes; whatever there is.
+enum class Stored { codes, codesAndFloats, all };
+
+// `work` gets what a launch stages.
+template <bool HAS_TAIL, Stored STORED = Stored::all, typename Work>
 __device__ __forceinline__ void withOutput(const CodeProductParams& p, Work work) {
   if constexpr (HAS_TAIL) {
     if (p.tail.kind == kTailOfCodes) return work(AsCodes<TailRows<uint8_t>>(p));
     if (p.tail.kind == kTailOfFloats) return work(AsFloats<float, TailRows<float>>());
   }
-  if constexpr (ONLY_CODES) return work(AsCodes<CodeRows>(p));
-  else if (p.scale == nullptr) work(AsSums());
-  else if (p.dType == kFloat16) work(AsFloats<__half>());
-  else if (p.dType == kBFloat16) work(AsFloats<__nv_bfloat16>());
-  else if (p.dType == kFloat32) work(AsFloats<float>());
-  else work(AsCodes<CodeRows>(p));
+  if constexpr (STORED == Stored::all) {
+    if (p.scale == nullptr) return work(AsSums());
+    if (p.dType == kFloat16) return work(AsFloats<__half>());
+    if (p.dType == kBFloat16) return work(AsFloats<__nv_bfloat16>());
+  }
+  if constexpr (STORED != Stored::codes) {
+    if (p.dType == kFloat32) return work(AsFloats<float>());
+  }
+  work(AsCodes<CodeRows>(p));
 }
 
 // The result's rows as bytes. `grain`: what all of their ends are multiples of, 16 or less.
@@ -139,13 +145,19 @@ struct CodeRows {
   int rowBytes;
   int grain;
 
-  __device__ __forceinline__ CodeRows(const CodeProductParams& p, int batch, int bytes)
+  // `grain`: what grainOf says.
+  __device__ __forceinline__ CodeRows(const CodeProductParams& p, int batch, int bytes, int grain)
       : to(static_cast<unsigned char*>(p.d) + batch * p.dBatch * bytes),
         pitch(static_cast<int64_t>(p.dM) * bytes),
         rows(p.m),
-        rowBytes(p.n * bytes) {
-    const int ends = static_cast<int>(reinterpret_cast<uintptr_t>(to)) | static_cast<int>(pitch) | rowBytes | 16;
-    grain = ends & -ends;
+        rowBytes(p.n * bytes),
+        grain(grain) {}
+
+  // Of all of a batch: counted once, outside of loops.
+  static __device__ __forceinline__ int grainOf(const CodeProductParams& p, int bytes) {
+    const int ofBatch = p.batch > 1 ? static_cast<int>(p.dBatch) : 0;
+    const int ends = static_cast<int>(reinterpret_cast<uintptr_t>(p.d)) | (ofBatch | p.dM | p.n) * bytes | 16;
+    return ends & -ends;
   }
 
   // 16 rows from `row` on, COLUMNS of each from n on, which lie PITCH bytes apart in shared memory.
@@ -275,9 +287,15 @@ __device__ __forceinline__ void storeSums(const Output& output, const Columns& c
   }
 }
 
-// What a tile's results are stored by.
+// How a lane may store a row, of all of a batch.
 template <typename Output>
-__device__ __forceinline__ typename Output::Rows rowsOf(const CodeProductParams& p, int batch, const Output&) {
-  if constexpr (std::is_same_v<typename Output::Rows, CodeRows>) return CodeRows(p, batch, Output::kBytes);
-  else return typename Output::Rows(p, batch);
+__device__ __forceinline__ int endsOf(const CodeProductParams& p, const Output&) {
+  if constexpr (std::is_same_v<typename Output::Rows, CodeRows>) return CodeRows::grainOf(p, Output::kBytes);
+  else return Output::Rows::vectorOf(p);
+}
+// What a tile's results are stored by. It refers to the launch's parameters: where it were copied, they would not be read as constants.
+template <typename Output>
+__device__ __forceinline__ typename Output::Rows rowsOf(const CodeProductParams& p, int batch, int ends, const Output&) {
+  if constexpr (std::is_same_v<typename Output::Rows, CodeRows>) return CodeRows(p, batch, Output::kBytes, ends);
+  else return typename Output::Rows(p, batch, ends);
 }

@@ -5,19 +5,21 @@ import type { TensorMap } from "../../ir/params.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { type StorageType, storageTypes } from "../../ir/storage.ts";
 import { elementCount, sliced, type View } from "../../ir/view.ts";
+import type { divisorStruct } from "../common/params.table.ts";
+import { divisorOf } from "../movement/walk.ts";
 import { addendOf, wideZeros } from "./code-addend.ts";
 import { canWalkCodes, walkMaps, walkSizeOf, windowFields } from "./code-walk.ts";
 import { codeRange, isCodeType } from "./codes.ts";
 import {
   cheapestTile,
   codeProductMicroseconds,
-  nameOfTile,
   type ProductSize,
   stepsOfBlock,
   type TileChoice,
 } from "./cost.ts";
 import { codeMapsStruct, codeProductStruct } from "./params.table.ts";
 import { type CodeTail, hasTail, tailFields } from "./tail.ts";
+import { nameOfTile, type Tile } from "./tiles.ts";
 
 /** As entries name them. */
 const codeNames: Readonly<Partial<Record<StorageType, string>>> = {
@@ -185,7 +187,11 @@ function launchProduct(
     (tail !== undefined || isCodeType(result.type));
   const walk = window && isWalked && canWalkCodes(window) ? walkSizeOf(window) : undefined;
   const maySum = hasTail(a.type, b.type);
-  const choice = cheapestTile(size, result, { ...emitter.target, mayFetch, maySum, walk }, request.accepts);
+  const isStored =
+    isCodeType(result.type) || tail !== undefined || (result.type === "float32" && scale !== undefined);
+  const hasMany = maySum && isStored;
+  const ways = { ...emitter.target, mayFetch, maySum, hasMany, walk };
+  const choice = cheapestTile(size, result, ways, request.accepts);
   const { tile, parts, splits } = choice;
   const [tilesM, tilesN] = [Math.ceil(size.m / tile.m), Math.ceil(size.n / tile.n)];
   const codeType = tail?.between?.type ?? request.to.type;
@@ -219,17 +225,21 @@ function launchProduct(
       : walkMaps(window, b, tile, parts);
   const name = `${codeNames[a.type]}${codeNames[b.type]}_${nameOfTile(tile)}`;
   const variant = window !== undefined && isHopper ? `_${parts}` : "";
-  const family = `${variant === "" ? "gemm" : "conv"}-int8${isHopper ? "-hopper" : ""}`;
+  const kind = tile.kind === "many" && variant === "" ? "-codes" : isHopper ? "-hopper" : "";
+  const family = `${variant === "" ? "gemm" : "conv"}-int8${kind}`;
   const blocks = tilesM * tilesN * size.batch;
   emitter.launch({
     kernel: { kind: "built", family, entry: `codes_${window === undefined ? "" : "conv_"}${name}${variant}` },
-    // Blocks that stay: one to a multiprocessor, where there are tiles for all.
-    grid: [tile.kind === "hopper" ? Math.min(blocks, emitter.target.multiprocessors) : blocks * splits, 1, 1],
+    grid: [blocksOf(tile, blocks, splits, emitter.target), 1, 1],
     cluster: splits > 1 ? [splits, 1, 1] : undefined,
     block: [tile.threads, 1, 1],
     sharedBytes: tile.sharedBytes,
     params: isHopper
-      ? writeParams(codeMapsStruct, { ...maps, p: params, stepsOfBlock: stepsOfBlock(size.k, choice) })
+      ? writeParams(codeMapsStruct, {
+          ...{ ...maps, p: params, stepsOfBlock: stepsOfBlock(size.k, choice) },
+          ofBatch: divisor(tilesM * tilesN),
+          ofGroup: divisor(rowsOfGroup * tilesN),
+        })
       : writeParams(codeProductStruct, params),
     reads,
     writes: [request.to],
@@ -237,6 +247,19 @@ function launchProduct(
     predictedMicroseconds: codeProductMicroseconds(size, choice, result, emitter.target),
     detail: `${size.m}x${size.n}x${size.k}${splits > 1 ? `, ${splits} splits in a cluster` : ""}`,
   });
+}
+
+/** Rows of tiles whose columns blocks share in L2. */
+const rowsOfGroup = 8;
+
+function divisor(size: number): ValuesOf<typeof divisorStruct> {
+  return { size, ...divisorOf(size) };
+}
+
+/** Blocks that stay: as many as multiprocessors hold, where there are tiles for all. */
+function blocksOf(tile: Tile, tiles: number, splits: number, { multiprocessors }: PlanTarget): number {
+  if (tile.kind === "mma" || tile.kind === "sum") return tiles * splits;
+  return Math.min(tiles, multiprocessors * tile.resident);
 }
 
 /** Axes k, rows, batch; a box is one tile of 128 bytes a row. */

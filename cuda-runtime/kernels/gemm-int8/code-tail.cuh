@@ -5,6 +5,7 @@
 #include <type_traits>
 #include "../common/activation.cuh"
 #include "../common/codes.cuh"
+#include "../common/load-ahead.cuh"
 #include "../common/storage.cuh"
 #include "params.generated.cuh"
 
@@ -36,6 +37,11 @@ __device__ __forceinline__ void activateAll(float (&v)[4], const Activation& f) 
 __device__ __forceinline__ int bytesOf(int type) {
   if (type == kInt8 || type == kUint8) return 1;
   return type == kFloat32 ? 4 : 2;
+}
+// From address 0 on.
+__device__ __forceinline__ int elementsTo(const void* address, int type) {
+  const int bytes = bytesOf(type);
+  return static_cast<int>(reinterpret_cast<uintptr_t>(address) >> (bytes == 4 ? 2 : bytes - 1));
 }
 __device__ __forceinline__ bool isCodes(int type) { return type == kInt8 || type == kUint8; }
 
@@ -98,18 +104,26 @@ struct TailRows {
   const CodeProductParams& p;
   unsigned char* to;
   const unsigned char* added;
-  // Elements of a row that a lane takes at once.
   int vector;
 
-  __device__ __forceinline__ TailRows(const CodeProductParams& p, int batch) : p(p) {
+  // `vector`: what vectorOf says.
+  __device__ __forceinline__ TailRows(const CodeProductParams& p, int batch, int vector) : p(p), vector(vector) {
+    to = static_cast<unsigned char*>(p.d) + batch * p.dBatch * bytesOf(p.dType);
+    added = static_cast<const unsigned char*>(p.tail.residual);
+    if (added != nullptr) added += batch * p.tail.rBatch * bytesOf(p.tail.rType);
+  }
+
+  // Elements of a row that a lane takes at once, of all of a batch: they are counted once, outside of loops.
+  static __device__ __forceinline__ int vectorOf(const CodeProductParams& p) {
     const CodeTail& t = p.tail;
-    const int bytes = bytesOf(p.dType), ofAdded = bytesOf(t.rType);
-    to = static_cast<unsigned char*>(p.d) + batch * p.dBatch * bytes;
-    added = t.residual == nullptr ? nullptr : static_cast<const unsigned char*>(t.residual) + batch * t.rBatch * ofAdded;
-    int ends = p.n | p.dM | static_cast<int>(reinterpret_cast<uintptr_t>(to)) / bytes;
-    if (added != nullptr) ends |= t.rM | static_cast<int>(reinterpret_cast<uintptr_t>(added)) / ofAdded;
-    const bool isOfCodes = kOfCodes && isCodes(p.dType) && (added == nullptr || isCodes(t.rType));
-    vector = (ends & 3) != 0 ? 1 : (ends & 15) != 0 || !isOfCodes ? 4 : 16;
+    int ends = p.n | p.dM | elementsTo(p.d, p.dType);
+    if (p.batch > 1) ends |= static_cast<int>(p.dBatch);
+    if (t.residual != nullptr) {
+      ends |= t.rM | elementsTo(t.residual, t.rType);
+      if (p.batch > 1) ends |= static_cast<int>(t.rBatch);
+    }
+    const bool isOfCodes = kOfCodes && isCodes(p.dType) && (t.residual == nullptr || isCodes(t.rType));
+    return (ends & 3) != 0 ? 1 : (ends & 15) != 0 || !isOfCodes ? 4 : 16;
   }
 
   // Of 16 rows from `row` on, COLUMNS of each from n on, by vectors of 16.
@@ -119,8 +133,7 @@ struct TailRows {
 #pragma unroll
     for (int round = 0; round < COLUMNS / 32; ++round) {
       const Place at = placeOf<16, COLUMNS>(round, row, n);
-      ahead.words[round] = make_uint4(0, 0, 0, 0);
-      if (isInside(at)) ahead.words[round] = Neighbours<4>::template vector<uint4>(added, at.row * static_cast<int64_t>(p.tail.rM) + at.n);
+      ahead.words[round] = loadAhead16(added + (at.row * static_cast<int64_t>(p.tail.rM) + at.n), isInside(at));
     }
   }
 

@@ -210,7 +210,7 @@ struct CodeProduct {
     cpAsyncWait<0>();
     __syncthreads();
     withOutput<kHasTail>(p, [&](const auto& output) {
-      const auto rows = rowsOf(p, at.batch, output);
+      const auto rows = rowsOf(p, at.batch, endsOf(p, output), output);
 #pragma unroll
       for (int i = 0; i < kBlocksM; ++i) {
         const int ofRows[2] = {rowSums[i][0], rowSums[i][2]};

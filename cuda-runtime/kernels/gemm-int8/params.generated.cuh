@@ -98,6 +98,8 @@ struct CodeMapsParams {
   TensorMap a;
   TensorMap b;  // Axes k, n, batch; or channels, taps, filters.
   CodeProductParams p;
+  Divisor ofBatch;  // Tiles of each product of a batch.
+  Divisor ofGroup;  // Tiles of eight rows of them.
   int taps;  // Of a convolution.
   int boxesOfTap;  // Of channels.
   int stepsOfBlock;  // Along k, of a block of a team that adds up.

@@ -1,6 +1,6 @@
 /** @file The parameters of the kernels of gemm-int8/. */
 import { f32, flag, i32, i64, nested, pointer, StructTable, tensorMap, u32 } from "../../ir/param-table.ts";
-import { activationStruct } from "../common/params.table.ts";
+import { activationStruct, divisorStruct } from "../common/params.table.ts";
 
 export const codeRealsStruct = new StructTable("CodeReals", "What real numbers codes of a byte stand for.", {
   scale: f32(),
@@ -107,6 +107,8 @@ export const codeMapsStruct = new StructTable(
     ),
     b: tensorMap("Axes k, n, batch; or channels, taps, filters."),
     p: nested(codeProductStruct),
+    ofBatch: nested(divisorStruct, "Tiles of each product of a batch."),
+    ofGroup: nested(divisorStruct, "Tiles of eight rows of them."),
     taps: i32("Of a convolution."),
     boxesOfTap: i32("Of channels."),
     stepsOfBlock: i32("Along k, of a block of a team that adds up."),

@@ -2,17 +2,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { h200 } from "../../../cuda-runtime/ir/step.ts";
-import {
-  cheapestTile,
-  codeProductMicroseconds,
-  codeTiles,
-  nameOfTile,
-  walkParts,
-} from "../../../cuda-runtime/kernels/gemm-int8/cost.ts";
+import { cheapestTile, codeProductMicroseconds } from "../../../cuda-runtime/kernels/gemm-int8/cost.ts";
+import { codeTiles, nameOfTile, walkParts } from "../../../cuda-runtime/kernels/gemm-int8/tiles.ts";
 
 const kernels = new URL("../../../cuda-runtime/kernels/", import.meta.url);
 const sourceOf = (file: string) => readFileSync(new URL(file, kernels), "utf8");
-const onHopper = { ...h200, mayFetch: true, maySum: true };
+const onHopper = { ...h200, mayFetch: true, maySum: true, hasMany: true };
 
 describe("tiles", () => {
   const source = sourceOf("gemm-int8-hopper/gemm-int8-hopper.cu");
@@ -67,8 +62,34 @@ describe("tiles", () => {
     expect(rows.toSorted()).toEqual(expected.toSorted());
   });
 
+  test("of many warps are those that both sources declare, for both types of a", () => {
+    const many = sourceOf("gemm-int8-codes/gemm-int8-codes.cu");
+    const products = [...many.matchAll(/_([dt])(\d+)x(\d+), A, B, (\d+), (\d+), (\d+), (\d+), (\d+)\)/g)].map(
+      ([, letter, m, n, blocks, ...rest]) => [letter, m, n, "", Number(blocks) * 64, ...rest].join(),
+    );
+    const walks = [
+      ...walked.matchAll(/_([dt])(\d+)x(\d+)_(\d), \w+, A, B, (\d+), (\d+), (\d+), (\d+)\)/g),
+    ].map(([, letter, m, n, parts, ...rest]) => [letter, m, n, parts, 64, ...rest].join());
+    const expected = codeTiles.flatMap((tile) => {
+      if (tile.kind !== "many") return [];
+      const { m, n, groups, resident, likeHalves } = tile;
+      const name = nameOfTile(tile);
+      return ["", ...(walkParts[name] ?? [])].map((parts) =>
+        [name[0], m, n, parts, m, n, likeHalves.stages, groups, resident].join(),
+      );
+    });
+    expect([...products, ...walks].toSorted()).toEqual(expected.toSorted());
+    for (const source of [many, walked]) {
+      const types = [...source.matchAll(/_OF\((\w)8s8, \w8, S8\)/g)].map(([, type]) => type);
+      expect(types).toEqual(["s", "u"]);
+    }
+  });
+
   test("fit in a block's shared memory", () => {
-    for (const { sharedBytes } of codeTiles) expect(sharedBytes).toBeLessThanOrEqual(h200.sharedBytes - 1024);
+    for (const tile of codeTiles) {
+      const resident = tile.kind === "mma" ? 1 : tile.resident;
+      expect(resident * (tile.sharedBytes + h200.reservedSharedBytes)).toBeLessThanOrEqual(h200.sharedBytes);
+    }
   });
 
   test("have room for what warps store from", () => {
@@ -83,8 +104,8 @@ describe("tiles", () => {
         const others =
           tile.kind === "sum"
             ? 2 * 64 * tile.n * 4 + 8 * 2 * stages
-            : 2 * 3 * tile.n * 4 + 8 * (2 * stages + 2);
-        expect(tile.sharedBytes).toBe(ring + 8 * slab + others);
+            : tile.groups * 3 * tile.n * 4 + 8 * (2 * stages + tile.groups);
+        expect(tile.sharedBytes).toBe(ring + tile.groups * 4 * slab + others);
       }
     }
   });
@@ -97,7 +118,7 @@ describe("what is chosen", () => {
   };
 
   test("small tiles where large ones leave most multiprocessors idle", () => {
-    expect(chosen(128, 768, 768)).toBe("hopper 64x32");
+    expect(["hopper 64x32", "many 64x32"]).toContain(chosen(128, 768, 768));
     expect(chosen(64, 512, 4608)).toBe("sum 64x32");
   });
 
