@@ -13,6 +13,7 @@ import { Owned } from "../../cuda-runtime/driver/owned.ts";
 import { type Graph, TimingEvent } from "../../cuda-runtime/driver/stream.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
+import { Prefetcher } from "../../cuda-runtime/session/prefetch.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeSteps, timesOf } from "../../cuda-runtime/session/timing.ts";
@@ -73,11 +74,10 @@ for (const file of files) {
   using session = DeviceSession.load(context, store, plan);
   session.run(bytesOf(plan, drawPlanned(model, planned)));
   using owned = new Owned();
+  using prefetcher = new Prefetcher(context, store);
   const graphs = session.ready.map((_, last) =>
     owned.use(
-      session.stream.capture(() => {
-        for (const step of session.ready.slice(0, last + 1)) session.runner.launch(step, session.stream);
-      }),
+      session.stream.capture(() => session.launchAll(session.ready.slice(0, last + 1), prefetcher)),
     ),
   );
   const cold = mediansOf(session, graphs, true);

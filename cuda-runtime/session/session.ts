@@ -16,6 +16,7 @@ import {
   type MemoryUse,
   packed,
 } from "./memory.ts";
+import { Prefetcher, stretchesOf } from "./prefetch.ts";
 import { type AddressOf, addressOfView, type ReadyStep, StepRunner } from "./steps.ts";
 import type { KernelStore } from "./store.ts";
 import { Transfer } from "./transfer.ts";
@@ -51,6 +52,8 @@ export class DeviceSession implements Disposable {
   readonly memory: MemoryUse;
   readonly #options: SessionOptions;
   readonly #owned: Owned;
+  readonly #constants: BufferMemory;
+  readonly #store: KernelStore;
   readonly #transfer: Transfer;
   readonly #addressOf: AddressOf;
   /** Memory that every run writes. */
@@ -87,6 +90,8 @@ export class DeviceSession implements Disposable {
     this.runner = owned.use(new StepRunner(context, store));
     const groups = groupsOf(plan);
     const constants = owned.use(packed(context, groups.constants, options));
+    this.#constants = constants;
+    this.#store = store;
     const own = new Set([...groups.inputs].filter((buffer) => !bound.has(buffer)));
     const inputs = owned.use(packed(context, own, options));
     const outputs = owned.use(packed(context, groups.outputs, options));
@@ -171,13 +176,35 @@ export class DeviceSession implements Disposable {
   }
 
   #captured(steps: readonly ReadyStep[]): Graph {
+    using prefetcher = new Prefetcher(this.runner.context, this.#store);
     const graph = this.#owned.use(
-      this.stream.capture(() => {
-        for (const step of steps) this.runner.launch(step, this.stream);
-      }),
+      this.stream.capture(() => this.launchAll(steps, prefetcher)),
     );
     graph.upload(this.stream);
     return graph;
+  }
+
+  launchAll(steps: readonly ReadyStep[], prefetcher: Prefetcher): void {
+    const [block] = this.#constants.blocks;
+    const base = block?.address ?? 0;
+    const endOf = (buffer: DeviceBuffer) => {
+      const address = this.#constants.address(buffer);
+      return address === undefined ? undefined : address - base + buffer.bytes;
+    };
+    const stretches =
+      process.env["PF"] === undefined
+        ? []
+        : stretchesOf(steps.map(({ step }) => step), endOf, Prefetcher.target(this.runner.context));
+    const fetch = (index: number) => {
+      const stretch = stretches[index];
+      if (stretch !== undefined) prefetcher.fetch(stretch, base, this.stream);
+    };
+    fetch(0);
+    for (const [index, step] of steps.entries()) {
+      this.runner.launch(step, this.stream);
+      fetch(index + 1);
+    }
+    prefetcher.join(this.stream);
   }
 
   /** Everything that happens once. Returns the bytes that it took for the time. */
