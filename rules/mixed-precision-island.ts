@@ -1,4 +1,4 @@
-import { halfRisks } from "../src/lint/half-risk.ts";
+import { isForRange } from "../src/lint/half-risk.ts";
 import { islandSaving } from "../src/lint/island-saving.ts";
 import { findIslands } from "../src/lint/islands.ts";
 import { defineRule } from "../src/lint/rule.ts";
@@ -51,7 +51,7 @@ export default defineRule({
       if (first === undefined || !(saves.microseconds > 0)) continue;
       const at = { node: first, scope: island.scope };
       const casts = island.casts.length;
-      if (island.nodes.some((node) => halfRisks(node, island.scope, context).length > 0)) continue;
+      if (isForRange(island, context)) continue;
       const ops = [...new Set(island.nodes.map(({ opType }) => opType))];
       if (island.nodes.length === 0) yield { at, message: "pair", data: { casts }, saves };
       else yield { at, message: "island", data: { count: island.nodes.length, ops, casts }, saves };

@@ -77,6 +77,18 @@ describe("TC202", () => {
     expect(find("TC203", outside).map(({ node }) => node)).toEqual(["out"]);
   });
 
+  it("leaves alone what reads a constant that half cannot hold, moved on the way or not", () => {
+    const joined = (value: number) =>
+      between((graph, full) => {
+        const values = Array.from({ length: 1024 }, () => value);
+        const token = graph.node("Transpose", [graph.weight([1024, 1], { values })], { perm: [1, 0] });
+        const moved = graph.node("Concat", [token, full], { axis: 0 });
+        return graph.node("Softmax", [moved]);
+      });
+    expect(find("TC202", joined(3e-6))).toEqual([]);
+    expect(find("TC202", joined(0.5)).map(({ node }) => node)).toEqual(["up"]);
+  });
+
   it("leaves norms that are written out to TC408, which names the operator, where the stack knows the norm as well", () => {
     const build = between((graph, full) => {
       const axes = graph.weight([1], { dtype: "int64", values: [-1] });
