@@ -23,8 +23,8 @@ export interface SafeFix {
   /** Set where it is not done because of another stack: it saves time on the target. */
   readonly loses?: LossElsewhere;
   /**
-   * Set where nothing was solved, as rules are sure of too little: why what the solver would do is not done all the same. Takes as long as
-   * solving.
+   * Set where nothing was solved, as rules are sure of too little: why what the solver would do is not done all the same. The first
+   * time it takes as long as solving.
    */
   readonly whyUnsolved?: () => string;
 }
@@ -42,8 +42,11 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
   const least = settings.minSaving * before.timeline.microseconds;
   const mustGain = settings.onlyWhereFaster === true;
   if (mustGain && mostSaved(original, before, safe, least) < least) {
-    const whyUnsolved = () =>
-      decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
+    let why: string | undefined;
+    const whyUnsolved = () => {
+      why ??= decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
+      return why;
+    };
     return { ...nothing, whyUnsolved };
   }
   const fixed = runToFixedPoint(original, safe);

@@ -123,11 +123,14 @@ function reasonsBefore(
   const before = priced(plain, settings);
   const own = explained(before, settings);
   const products = groupBy(before.products, ({ node }) => labelOf(node));
+  let whole: Reason | undefined;
   return ({ node, scope }) => {
     const [product, ...namesakes] = products.get(labelOf(siteOf(node, scope).node)) ?? [];
     if (product === undefined || namesakes.length > 0) return turned;
     const reason = own(product);
-    return reason.kind === "other-axis" ? notPadded(plain, settings) : reason;
+    if (reason.kind !== "other-axis") return reason;
+    whole ??= notPadded(plain, settings);
+    return whole;
   };
 }
 
