@@ -14,7 +14,8 @@ export function turnedBack({ root }: Facts): Patch {
   const graph = patch.of(root.graph);
   const names = new FreshNames(root.model);
   for (const [call, [body]] of root.children) {
-    const specs = body !== undefined && isNhwcBody(body) ? bodyOf(call, body, names) : undefined;
+    if (body === undefined || !isNhwcBody(body) || body.opsets.get("") !== root.opsets.get("")) continue;
+    const specs = bodyOf(call, body, names);
     if (specs !== undefined) graph.nodes.set(call, specs);
   }
   return patch;
