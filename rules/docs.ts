@@ -169,15 +169,11 @@ export const ruleDocs = [
   "severity": "warn",
   "fix": "none",
   "summary": "Finds a few FP32 nodes between half-precision neighbours",
-  "markdown": "## What it does\nFinds a few FP32 nodes between half-precision neighbours: a Cast up, at most 32 nodes, a Cast back down. Also a Cast\nup that is cast straight back. Islands that hold what half cannot (TC203) are left alone, but for LayerNorm and RMSNorm written out,\nwhose operators read half and sum in FP32.\n\n## Why is this bad?\nEach Cast is a pass over the activations unless the stack fuses it, and the nodes between move twice the bytes of\ntheir half-precision neighbours. A product among them leaves the fast Tensor Core rate.\n\nSome islands are there for range or for accuracy. Kernels for LayerNormalization, RMSNormalization and Softmax accumulate in FP32\ninside whatever type they read and write, so an island around these alone protects nothing on a GPU; one around Pow, Exp or\na sum of many terms does.\n\n## Example\n```onnx\na = Cast<to = float>(x)            # x: float16\nb = LayerNormalization(a, s, t)\ny = Cast<to = float16>(b)\n```\n\n## Use instead\n```onnx\ny = LayerNormalization(x, s, t)    # all float16; stash_type keeps the statistics in FP32\n```\n\n## Fix safety\nNo fix: whether the range needs the island is for the values to say.\n\n## References\n- [LayerNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__LayerNormalization.html)",
+  "markdown": "## What it does\nFinds a few FP32 nodes between half-precision neighbours: a Cast up, at most 32 nodes, a Cast back down. Also a Cast\nup that is cast straight back. Islands that hold what half cannot (TC203) are left alone; LayerNorm and RMSNorm that are written out\nin one are TC408's.\n\n## Why is this bad?\nEach Cast is a pass over the activations unless the stack fuses it, and the nodes between move twice the bytes of\ntheir half-precision neighbours. A product among them leaves the fast Tensor Core rate.\n\nSome islands are there for range or for accuracy. Kernels for LayerNormalization, RMSNormalization and Softmax accumulate in FP32\ninside whatever type they read and write, so an island around these alone protects nothing on a GPU; one around Pow, Exp or\na sum of many terms does.\n\n## Example\n```onnx\na = Cast<to = float>(x)            # x: float16\nb = LayerNormalization(a, s, t)\ny = Cast<to = float16>(b)\n```\n\n## Use instead\n```onnx\ny = LayerNormalization(x, s, t)    # all float16; stash_type keeps the statistics in FP32\n```\n\n## Fix safety\nNo fix: whether the range needs the island is for the values to say.\n\n## References\n- [LayerNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__LayerNormalization.html)",
   "messages": [
     {
       "id": "island",
       "text": "FP32 between half-precision neighbours: {ops} ({count} in all), with Casts: {casts}"
-    },
-    {
-      "id": "norm",
-      "text": "{kind} in FP32 between half-precision neighbours, as {count} nodes, with Casts: {casts}; {module} exported with opset {opset} or later is one operator that reads half and sums in FP32"
     },
     {
       "id": "pair",
@@ -411,11 +407,15 @@ export const ruleDocs = [
   "severity": "info",
   "fix": "none",
   "summary": "Finds LayerNorm and RMSNorm that are written as means, squares, a root and a quotient, on a target that runs a kernel a node",
-  "markdown": "## What it does\nFinds LayerNorm and RMSNorm that are written as means, squares, a root and a quotient, on a target that runs a kernel a node. Stacks\nthat recognise the pattern (ONNX Runtime's LayerNormFusion, TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nEach of up to nine nodes reads and writes the whole activation, or at least launches a kernel for one number a row. One kernel\nreads a row, normalizes it on the chip and writes it.\n\nMeasured on an H200 (PyTorch 2.11, FP16): LayerNorm of 512×768 19.9 µs as nine kernels and 3.5 as one, of 4096×4096 217 and 31 µs;\nRMSNorm of 512×768 13.7 µs as seven and 2.6 as one, of 4096×4096 119 and 24 µs.\n\nThe saving is what its kernels take, less one normalizing pass.\n\n## Example\n```onnx\nv = ReduceMean(Pow(x, 2), [-1])\ny = Mul(Div(x, Sqrt(Add(v, 1e-6))), scale)\n```\n\n## Use instead\n```onnx\ny = RMSNormalization(x, scale)          # opset 23; LayerNormalization: opset 17\n```\nIn PyTorch: `nn.RMSNorm` and `nn.LayerNorm` instead of arithmetic of one's own, exported with\n`torch.onnx.export(model, args, dynamo=True, opset_version=23)`.\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator.\n\n## References\n- [RMSNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__RMSNormalization.html)",
+  "markdown": "## What it does\nFinds LayerNorm and RMSNorm that are written as means, squares, a root and a quotient, on a target that runs a kernel a node. Stacks\nthat recognise the pattern (ONNX Runtime's LayerNormFusion, TensorRT, the bundled runtime) are left alone, but where the norm is\nin FP32 between half-precision neighbours: these Casts they run.\n\n## Why is this bad?\nEach of up to nine nodes reads and writes the whole activation, or at least launches a kernel for one number a row. One kernel\nreads a row, normalizes it on the chip and writes it. Squares overflow half and an epsilon rounds to 0 there, so that a norm that is\nwritten out stays FP32 where half precision is written, between Casts; the operators read half and sum in FP32.\n\nMeasured on an H200 (PyTorch 2.11, FP16): LayerNorm of 512×768 19.9 µs as nine kernels and 3.5 as one, of 4096×4096 217 and 31 µs;\nRMSNorm of 512×768 13.7 µs as seven and 2.6 as one, of 4096×4096 119 and 24 µs.\n\nThe saving is what its kernels take, less one normalizing pass.\n\n## Example\n```onnx\nv = ReduceMean(Pow(x, 2), [-1])\ny = Mul(Div(x, Sqrt(Add(v, 1e-6))), scale)\n```\n\n## Use instead\n```onnx\ny = RMSNormalization(x, scale)          # opset 23; LayerNormalization: opset 17\n```\nIn PyTorch: `nn.RMSNorm` and `nn.LayerNorm` instead of arithmetic of one's own, exported with\n`torch.onnx.export(model, args, dynamo=True, opset_version=23)`.\n\n## Fix safety\nNo fix: a file of a lower opset has no such operator.\n\n## References\n- [RMSNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__RMSNormalization.html)",
   "messages": [
     {
       "id": "written",
       "text": "{kind} is written as {nodes} nodes: {kernels} kernels, not one; use {module} and export with opset {opset} or later"
+    },
+    {
+      "id": "between",
+      "text": "{kind} in FP32 between half-precision neighbours, as {nodes} nodes, with Casts: {casts}; {module} exported with opset {opset} or later is one operator that reads half and sums in FP32"
     }
   ]
 },

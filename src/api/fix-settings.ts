@@ -91,7 +91,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const { fixed, after, change, declined, foregone, loses } = decideSafe(model, settings);
+  const { fixed, after, change, declined, foregone, loses, whyUnsolved } = decideSafe(model, settings);
   return {
     after,
     change,
@@ -99,8 +99,11 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     foregone,
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
-      reasonOf ??= reasons(workload, settings, []);
-      return leftReason(reasonOf(product), declined, loses !== undefined);
+      reasonOf ??= reasons(model, settings, []);
+      const reason = reasonOf(product);
+      if (reason.kind === "other-axis" && whyUnsolved !== undefined)
+        return { message: whyUnsolved(), declined: "uncertain" };
+      return leftReason(reason, declined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
     inHalf: inHalfOf(fixed, lint, workload),

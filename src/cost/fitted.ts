@@ -71,8 +71,10 @@ export class Fitted {
 
 /** `over` where it has a number, else `base`. */
 function merged<T extends object>(base: T, over: object): T {
+  if (over === base) return base;
+  const before: ReadonlyMap<string, unknown> = new Map(Object.entries(base));
   const layers = Object.entries(over).map(([name, value]: [string, unknown]) => {
-    const known: unknown = new Map(Object.entries(base)).get(name);
+    const known = before.get(name);
     const nested = isRecord(known) && isRecord(value);
     return [name, nested ? merged(known, value) : value] as const;
   });

@@ -143,7 +143,9 @@ function leftFloat(
   settings: FixSettings,
 ): Unsafe {
   const said = (half?.fixed.notes ?? []).filter(({ kind, pass }) => kind !== "changed" && pass === "half");
-  const message = `left FP32: half precision is ${reason}; --precision ${halfOf(settings.options)} stores it all the same`;
+  const isLaidOut = half?.fixed.regions.some(({ pass }) => pass === "channels-last") === true;
+  const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
+  const message = `left FP32: ${what} is ${reason}; --precision ${halfOf(settings.options)} stores it all the same`;
   const why: FixNote = { kind: "blocked", pass: "half", node: undefined, message };
   const notes = [...(reason === undefined ? [] : [why]), ...said, ...plain.fixed.notes];
   return { ...plain, fixed: { ...plain.fixed, notes } };

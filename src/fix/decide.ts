@@ -22,7 +22,14 @@ export interface SafeFix {
   readonly foregone?: number;
   /** Set where it is not done because of another stack: it saves time on the target. */
   readonly loses?: LossElsewhere;
+  /**
+   * Set where nothing was solved, as rules are sure of too little: why what the solver would do is not done all the same. The first
+   * time it takes as long as solving.
+   */
+  readonly whyUnsolved?: () => string;
 }
+
+const sureOfLittle = "what it is sure to save at single products is below --min-saving";
 
 /**
  * The safe passes of `settings`; with `onlyWhereFaster`, where they are predicted to save at least the threshold, the saving's
@@ -34,7 +41,14 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
   const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
   const least = settings.minSaving * before.timeline.microseconds;
   const mustGain = settings.onlyWhereFaster === true;
-  if (mustGain && mostSaved(original, before, safe, least) < least) return nothing;
+  if (mustGain && mostSaved(original, before, safe, least) < least) {
+    let why: string | undefined;
+    const whyUnsolved = () => {
+      why ??= decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
+      return why;
+    };
+    return { ...nothing, whyUnsolved };
+  }
   const fixed = runToFixedPoint(original, safe);
   if (!fixed.changed) return { ...nothing, fixed };
   const after = priced(fixed.model, safe);

@@ -70,7 +70,7 @@ export function outcomeOf(
   original: OpenModel,
   fix: JudgedFix,
 ): Omit<FixOutcome, keyof Placed> {
-  const { fixed, padded, states, settings, left, reverted, measurement, declined } = fix;
+  const { fixed, padded, states, settings, left, reverted, measurement } = fix;
   const saved = savedBy(fix);
   const [start] = states;
   const account = accountOf(states, settings.cost);
@@ -83,7 +83,7 @@ export function outcomeOf(
         note.kind === "changed" ? { ...note, microseconds: saved.get(note) } : note,
       ),
       ...failedNotes(left, original),
-      ...remainderNotes(priced(padded, settings), settings, [...left, ...reverted], declined),
+      ...remainderNotes(padded, settings, [...left, ...reverted], fix),
     ],
     diff: diffModels(original, fixed.model),
     account,

@@ -1,10 +1,25 @@
 /** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
+import { isNhwcBody, siteOf } from "../facts/nhwc-body.ts";
+import { groupBy } from "../ir/group.ts";
+import { labelOf } from "../ir/model.ts";
+import type { OpenModel } from "../onnx/read-model.ts";
 import { explainer, type Reason } from "../passes/align/remainder.ts";
+import { turnedBack } from "../passes/channels-last/turned-back.ts";
+import type { PassContext } from "../passes/pass.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import { shareWithin } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
-import { type FixNote, type FixSettings, pricingOf, unboundFacts } from "./pipeline.ts";
+import { decideSafe } from "./decide.ts";
+import {
+  type FixNote,
+  type FixSettings,
+  patched,
+  priced,
+  pricingOf,
+  runPasses,
+  unboundFacts,
+} from "./pipeline.ts";
 
 /** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
 export interface Declined {
@@ -12,26 +27,35 @@ export interface Declined {
   readonly foregone: number | undefined;
 }
 
+/** Why safe fixes are not made, which the solver would make. */
+export interface NotMade {
+  readonly declined?: Declined | undefined;
+  /** Where they were not looked for. */
+  readonly whyUnsolved?: (() => string) | undefined;
+}
+
 /**
  * A note for every product that is still off the multiple and would be faster, seen by itself, if it were not. `left`
  * failed verification.
  */
 export function remainderNotes(
-  workload: Workload,
+  model: OpenModel,
   settings: FixSettings,
   left: readonly LeftPiece[],
-  declined: Declined | undefined,
+  { declined, whyUnsolved }: NotMade,
 ): FixNote[] {
+  const workload = priced(model, settings);
   const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
-  const reasonFor = reasons(workload, settings, left);
+  const reasonFor = reasons(model, settings, left);
   const notes = found.map(({ rule, product, microseconds }): FixNote => {
     const own = reasonFor(product);
     const note = { pass: "align", rule, node: product.node, microseconds } as const;
     // What the solver would do and the whole model does not pay for has no reason of its own.
     if (declined !== undefined && isSolved(own))
       return { ...note, kind: "kept", message: declined.message, isPart: declined.foregone !== undefined };
-    return { ...note, kind: own.kind === "forbidden" ? "blocked" : "kept", message: own.message };
+    const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
+    return { ...note, kind: own.kind === "forbidden" ? "blocked" : "kept", message };
   });
   return withinWhole(notes, declined?.foregone);
 }
@@ -55,10 +79,23 @@ export function isSolved({ kind }: Reason): boolean {
 
 /** Why a product that could be padded is not. `left` failed verification. */
 export function reasons(
-  workload: Workload,
+  model: OpenModel,
   settings: FixSettings,
   left: readonly LeftPiece[],
 ): (product: CostedProduct) => Reason {
+  const workload = priced(model, settings);
+  const leftOut = (part: string) =>
+    left.find((piece) => piece.pass === "align" && piece.part === part)?.reason;
+  const own = explained(workload, settings, left.length === 0 ? undefined : leftOut);
+  let before: ReturnType<typeof reasonsBefore> | undefined;
+  return (product) => {
+    if (!isNhwcBody(product.scope)) return own(product);
+    before ??= reasonsBefore(model, workload, settings);
+    return before(product);
+  };
+}
+
+function explained(workload: Workload, settings: FixSettings, leftOut?: PassContext["leftOut"]) {
   return explainer({
     facts: unboundFacts(workload),
     work: {
@@ -66,9 +103,46 @@ export function reasons(
       traffic: trafficOf(workload),
     },
     pricing: pricingOf(workload, settings),
-    leftOut:
-      left.length === 0
-        ? undefined
-        : (part) => left.find((piece) => piece.pass === "align" && piece.part === part)?.reason,
+    leftOut,
   });
 }
+
+/**
+ * Of what a step to NHWC turned: padding is decided before the layout, so that the file behind that step leaves what the file before it
+ * leaves, and for the same reason.
+ */
+function reasonsBefore(
+  model: OpenModel,
+  workload: Workload,
+  settings: FixSettings,
+): (product: CostedProduct) => Reason {
+  const back = patched(model, turnedBack(unboundFacts(workload)), "tc-lint.preview.data");
+  // Transposes of neighbours go.
+  const folds = settings.passes.filter(({ name }) => name === "fold");
+  const plain = runPasses(back, { ...settings, passes: folds, leaveOut: undefined }).model;
+  const before = priced(plain, settings);
+  const own = explained(before, settings);
+  const products = groupBy(before.products, ({ node }) => labelOf(node));
+  let whole: Reason | undefined;
+  return ({ node, scope }) => {
+    const [product, ...namesakes] = products.get(labelOf(siteOf(node, scope).node)) ?? [];
+    if (product === undefined || namesakes.length > 0) return turned;
+    const reason = own(product);
+    if (reason.kind !== "other-axis") return reason;
+    whole ??= notPadded(plain, settings);
+    return whole;
+  };
+}
+
+/** Of what the solver pads: whether the model as a whole is worth it. */
+function notPadded(model: OpenModel, settings: FixSettings): Reason {
+  const { fixed, declined, whyUnsolved } = decideSafe(model, settings);
+  const message = fixed.changed ? undefined : (declined ?? whyUnsolved?.());
+  return message === undefined ? turned : { kind: "uncertain", message };
+}
+
+const turned: Reason = {
+  kind: "elsewhere",
+  message:
+    "it is in a function that a step to NHWC wrote: --fix of the file before that step decides its padding",
+};

@@ -6,16 +6,14 @@ import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
-import type { Declined } from "./remainder.ts";
+import type { NotMade } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
 
-export interface Staged {
+export interface Staged extends NotMade {
   readonly fixed: FixedModel;
   /** Before its layout changed: where padding was decided, by the names of the file's own nodes. */
   readonly padded: OpenModel;
   readonly states: readonly AccountState[];
-  /** Why safe fixes that were found are not made. */
-  readonly declined?: Declined | undefined;
 }
 
 /** All passes of `settings`, stage by stage. Throws InputError. */
@@ -33,7 +31,7 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
-  return { fixed, padded: behind.padded, states, declined };
+  return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";

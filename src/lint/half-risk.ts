@@ -3,13 +3,13 @@ import type { Scope } from "../facts/scope.ts";
 import type { DType } from "../ir/dtype.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { isSquare, traitsOf } from "../ops/ask.ts";
+import { isSquare, movesElements, traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "../workload/constants.ts";
 import type { LintContext } from "./context.ts";
 import { lowestBehind } from "./folded-masks.ts";
 import { halfFlush, halfMax, halfMinNormal } from "./formats.ts";
 import { constantElements, dtypeOf, isOp, patternOf, sizesOf } from "./graph.ts";
-import { findIslands } from "./islands.ts";
+import { findIslands, type Island } from "./islands.ts";
 
 export type Risk =
   /** A large negative number where masks are made: −∞ in half. */
@@ -48,11 +48,29 @@ export function* riskyNodes(context: LintContext): Generator<RiskyNode> {
 }
 
 /** Of a node, were it computed in half. */
-export function halfRisks(node: Node, scope: Scope, context: LintContext): Risk[] {
+function halfRisks(node: Node, scope: Scope, context: LintContext): Risk[] {
   const constants = ConstantValues.of(scope);
   if (constants.has(node)) return [];
   const risk = operatorRisk(node, scope, constants, context);
   return [...constantRisks(node, scope), ...(risk === undefined ? [] : [risk])];
+}
+
+/** Whether an island is there for its range: half cannot hold what it computes or reads. */
+export function isForRange({ nodes, scope }: Island, context: LintContext): boolean {
+  return nodes.some((node) => halfRisks(node, scope, context).length > 0 || readsRiskyConstant(node, scope));
+}
+
+/** Moved on the way or not, whatever the node does with it. */
+function readsRiskyConstant(node: Node, scope: Scope): boolean {
+  const seen = new Set<Value | undefined>(node.inputs);
+  for (const value of seen) {
+    if (value === undefined || !isWider(dtypeOf(value, scope))) continue;
+    const elements = constantElements(value, scope);
+    if (elements !== undefined && constantRisk(node, elements) !== undefined) return true;
+    const { producer } = value;
+    if (producer !== undefined && movesElements(producer)) seen.add(producer.inputs[0]);
+  }
+  return false;
 }
 
 /** Half already, or made half by the target's precision. */

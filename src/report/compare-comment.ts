@@ -1,7 +1,7 @@
 /** @file A comparison as the one comment that a pull request has: whether there is to be one, and what it says. */
 import type { CompareReport } from "../compare/result.ts";
 import { renderCompareMarkdown } from "./compare-markdown.ts";
-import { type CompareOptions, movedTexts } from "./compare-prose.ts";
+import { type CompareOptions, movedTexts, quietText } from "./compare-prose.ts";
 import { code, commentBytes } from "./markdown-text.ts";
 
 export interface CommentOptions extends Pick<CompareOptions, "describeTarget"> {
@@ -22,7 +22,7 @@ export type WantedComment =
 export function wantedComment(report: CompareReport, options: CommentOptions): WantedComment {
   if (movedTexts(report).length > 0) return { kind: "comment", body: bodyOf(report, options) };
   if (report.models.every(({ status }) => status !== "changed")) return { kind: "none" };
-  const title = "tc-lint: nothing moved beyond its interval";
+  const title = `tc-lint: ${quietText(report)}`;
   const body = `<details><summary>${title}</summary>\n\n${bodyOf(report, options)}\n</details>\n`;
   return { kind: "where-there", body };
 }

@@ -13,6 +13,7 @@ import {
   modelsText,
   movedTexts,
   nodesText,
+  quietText,
   sizeText,
   statusText,
   storedText,
@@ -30,11 +31,15 @@ export function renderCompareMarkdown(report: CompareReport, options: CompareOpt
   const against = base === "" ? "" : `, against ${code(base)}`;
   const by = `predicted by tc-lint ${escaped(report.tool.version)}`;
   const models = escaped(modelsText(report));
-  if (moved.length === 0) return `**Nothing moved beyond its interval**; ${models}${against} (${by}).\n`;
+  if (moved.length === 0) return `**${capitalized(quietText(report))}**; ${models}${against} (${by}).\n`;
   const news = report.models.filter(isNews);
   const head = [`**${moved.join(", ")}**; ${models}${against} (${by}).`, "", ...table(news), ""];
   const sections = news.map((model) => details(model, options).join("\n"));
   return withinLimit(head.join("\n"), sections, commentBytes);
+}
+
+function capitalized(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 
 /** Rows of the table: of names as long as paths get, they leave room for details. */

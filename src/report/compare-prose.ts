@@ -169,6 +169,13 @@ export function movedTexts({ summary, models }: CompareReport): string[] {
   return parts.filter(([count]) => count > 0).map(([, text]) => text);
 }
 
+/** Where nothing moved: a verdict of what the files store may be another than that of the target's precision, which stands above it. */
+export function quietText({ models }: CompareReport): string {
+  const isBeyond = (verdict: ChangeVerdict | undefined) => verdict === "slower" || verdict === "faster";
+  const isOfTypes = models.some(({ time, verdict }) => isBeyond(time?.verdict) && time?.verdict !== verdict);
+  return `nothing moved beyond its interval${isOfTypes ? " in the types that the files store" : ""}`;
+}
+
 /** How many models there are: `2 models compared, 48 unchanged`. */
 export function modelsText({ models, unchanged }: CompareReport): string {
   const paths = new Set(models.filter(({ error }) => error === null).map(({ path }) => path)).size;

@@ -15,6 +15,7 @@ import {
   modelsText,
   movedTexts,
   nodesText,
+  quietText,
   sizeText,
   statusText,
   storedText,
@@ -181,7 +182,6 @@ function sideNotes({ base, head }: ModelComparison): string[] {
 function footer(report: CompareReport, palette: Palette): string {
   const moved = movedTexts(report);
   const base = baseText(report);
-  const verdict =
-    moved.length > 0 ? palette.bold(moved.join(", ")) : palette.good("nothing moved beyond its interval");
+  const verdict = moved.length > 0 ? palette.bold(moved.join(", ")) : palette.good(quietText(report));
   return `${verdict}; ${modelsText(report)}${base === "" ? "" : palette.dim(`, against ${base}`)}`;
 }

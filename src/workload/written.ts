@@ -1,14 +1,14 @@
 /** @file What a change saves of a file as it is stored, whatever it is to be computed in. */
 import type { CostModel } from "../cost/model.ts";
 import type { WrittenSaving } from "./account.ts";
-import { changeBetween } from "./change.ts";
+import { differenceBetween } from "./change.ts";
 import { pricedAt } from "./priced-at.ts";
 import type { Workload } from "./workload.ts";
 
-/** What a file saves of the one before it, both in the types that they store. */
+/** What a file saves of the one before it, both in the types that they store: what `compare` says of the two. */
 export function writtenBetween(before: Workload, after: Workload, cost: CostModel): WrittenSaving {
   const [own, left] = [pricedAt(before, "as-is", cost), pricedAt(after, "as-is", cost)];
-  const { saves } = changeBetween(own, left, cost);
+  const { saves } = differenceBetween(own, left, cost);
   // No more than there is: widths of changes add up apart from those of totals.
   const high = Math.max(saves.microseconds, Math.min(saves.high, own.timeline.microseconds));
   return { ...saves, high, after: left.timeline.microseconds };

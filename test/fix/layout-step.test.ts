@@ -121,28 +121,44 @@ describe("the layout step", () => {
     });
   });
 
-  it("says of what padding it hides when that is decided", () => {
-    using opened = modelFromBytes(
-      model({ name: "shuffled", opset: 17 }, (graph) => {
-        const pads = [1, 1, 1, 1];
-        const x = graph.node("Conv", [graph.input("x", [1, 64, 128, 128]), graph.weight([64, 64, 3, 3])], {
-          pads,
-        });
-        const y = graph.node("Conv", [x, graph.weight([27, 64, 3, 3])], { pads });
-        graph.output(graph.node("DepthToSpace", [y], { blocksize: 3 }));
-      }),
-    );
-    const { groups, unlisted } = lint(
-      runStages(opened, { ...settings, passes: [channelsLast] }).fixed.model,
-      {
-        decided: true,
-        verbose: true,
-      },
-    );
-    const group = [...groups, ...(unlisted?.groups ?? [])].find(({ code }) => code === "TC101");
-    expect(group?.left).toMatch(
-      /a step to NHWC wrote.*: --fix of the file before that step decides its padding$/,
-    );
+  describe("hides padding", () => {
+    const pads = [1, 1, 1, 1];
+    const networkOf = (build: (graph: GraphBuilder, y: string) => string, channels: number) =>
+      modelFromBytes(
+        model({ name: "padded", opset: 17 }, (graph) => {
+          const inputs = [graph.input("x", [1, 64, 128, 128]), graph.weight([64, 64, 3, 3])];
+          const x = graph.node("Conv", inputs, { pads });
+          graph.output(
+            build(
+              graph,
+              graph.node("Conv", [x, graph.weight([channels, 64, 3, 3])], { pads }, { name: "odd" }),
+            ),
+          );
+        }),
+      );
+    const turned = (opened: OpenModel) =>
+      runStages(opened, { ...settings, passes: [channelsLast] }).fixed.model;
+    const leftOf = (opened: OpenModel) => {
+      const { groups, unlisted } = lint(opened, { decided: true, verbose: true });
+      return [...groups, ...(unlisted?.groups ?? [])].find(({ code }) => code === "TC101")?.left;
+    };
+
+    it("that does not pay: left for the reason of the file before", () => {
+      using opened = networkOf((graph, y) => graph.node("DepthToSpace", [y], { blocksize: 3 }), 27);
+      expect(leftOf(opened)).toMatch(/^padding costs more in the layers/);
+      expect(leftOf(turned(opened))).toBe(leftOf(opened));
+    });
+
+    it("that pays: --fix of the file before makes it", () => {
+      using opened = networkOf(
+        (graph, y) => graph.node("Conv", [y, graph.weight([64, 250, 3, 3])], { pads }),
+        250,
+      );
+      expect(leftOf(opened)).toBeNull();
+      expect(leftOf(turned(opened))).toMatch(
+        /a step to NHWC wrote: --fix of the file before that step decides its padding$/,
+      );
+    });
   });
 
   it("leaves convolutions of three spatial axes to their author, and says why", () => {

@@ -2,6 +2,7 @@
 import { expect } from "vitest";
 import { type FixOptions, fix } from "../../src/api/fix.ts";
 import { InputError } from "../../src/ir/errors.ts";
+import { duration } from "../../src/ir/format.ts";
 import { rounding } from "../lint/sums.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
 
@@ -26,7 +27,7 @@ async function expectSum(name: string, options: FixOptions): Promise<void> {
   expect(whole.length).toBeLessThan(2);
 }
 
-const wholeModel = /^left FP32: (half precision is|Casts to FP16 and back)/;
+const wholeModel = /^left FP32: (half precision( with NHWC behind it)? is|Casts to FP16 and back)/;
 
 /** Half precision computes some weights anew before others are folded: without them such models are refused. */
 async function expectUnsafeSum(name: string, options: FixOptions): Promise<void> {
@@ -51,4 +52,21 @@ eachModel(odd)(
   "%s: half precision as it was asked for, in the types that are stored",
   (name) => expectSum(name, { ...unsafe, halfOnlyWhereFaster: false, precision: "as-is" }),
   60_000,
+);
+
+eachModel(["efficientnet_b0", "mnasnet", "mobilenet_v2", "yolo", "yolo_w0375"])(
+  "%s: half precision that is left saves what the file saves that is written by name, in the layout that is named",
+  async (name) => {
+    const { notes } = await fix(zooModel(name), { ...unsafe, dryRun: true });
+    const left = notes.find(({ message }) => wholeModel.test(message))?.message ?? "";
+    const { notes: named, account } = await fix(zooModel(name), {
+      ...unsafe,
+      halfOnlyWhereFaster: false,
+      dryRun: true,
+    });
+    const written = account?.find(({ step }) => step === "kept")?.written;
+    const isTurned = named.some(({ kind, pass }) => kind === "changed" && pass === "channels-last");
+    expect(left).toContain(`predicted to save ${duration(written?.microseconds ?? 0)} (`);
+    expect(left.includes("with NHWC")).toBe(isTurned);
+  },
 );

@@ -47,6 +47,20 @@ describe("what the decision declines", () => {
     expect(total).toBeLessThanOrEqual(Number(before) - Number(after) + 1);
   });
 
+  eachModel(["c3d", "crnn", "misaligned_cnn", "resnext50", "seg_unet", "yolo_w0375"])(
+    "%s, as it is stored: nothing is left for the sake of padding that nobody does",
+    async (name) => {
+      const options = { precision: "as-is", verbose: true } as const;
+      const { account, unlisted, groups } = await lint(zooModel(name), options);
+      const { notes } = await fix(zooModel(name), { precision: "as-is", dryRun: true });
+      const isPadded = notes.some(({ kind, pass }) => kind === "changed" && pass === "align");
+      expect(account.some(({ step }) => step === "safe")).toBe(notes.some(({ kind }) => kind === "changed"));
+      const lefts = [...groups, ...(unlisted?.groups ?? [])].map(({ left }) => left ?? "");
+      const reasons = [...lefts, ...notes.map(({ message }) => message)];
+      if (!isPadded) expect(reasons.filter((reason) => /are padded/.test(reason))).toEqual([]);
+    },
+  );
+
   it("is no size that something else forbids: that is its author's", () => {
     const blocked = (graph: GraphBuilder) => {
       const logits = linear(graph, graph.input("x", [512, 1024]), 1024, 30521);

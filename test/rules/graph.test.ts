@@ -77,17 +77,29 @@ describe("TC202", () => {
     expect(find("TC203", outside).map(({ node }) => node)).toEqual(["out"]);
   });
 
-  it("names the operator for a norm that an exporter wrote in FP32", () => {
+  it("leaves alone what reads a constant that half cannot hold, moved on the way or not", () => {
+    const joined = (value: number) =>
+      between((graph, full) => {
+        const values = Array.from({ length: 1024 }, () => value);
+        const token = graph.node("Transpose", [graph.weight([1024, 1], { values })], { perm: [1, 0] });
+        const moved = graph.node("Concat", [token, full], { axis: 0 });
+        return graph.node("Softmax", [moved]);
+      });
+    expect(find("TC202", joined(3e-6))).toEqual([]);
+    expect(find("TC202", joined(0.5)).map(({ node }) => node)).toEqual(["up"]);
+  });
+
+  it("leaves norms that are written out to TC408, which names the operator, where the stack knows the norm as well", () => {
     const build = between((graph, full) => {
       const axes = graph.weight([1], { dtype: "int64", values: [-1] });
       const mean = graph.node("ReduceMean", [squares(graph, full), axes], { keepdims: 1 });
-      const root = graph.node("Sqrt", [graph.node("Add", [mean, graph.scalar(1e-5)])]);
+      const root = graph.node("Sqrt", [graph.node("Add", [mean, graph.scalar(1e-5)])], {}, { name: "root" });
       return graph.node("Mul", [full, graph.node("Reciprocal", [root])]);
     });
-    expect(find("TC202", build).map(({ node, data }) => ({ node, data }))).toEqual([
-      { node: "up", data: { kind: "RMSNorm", module: "nn.RMSNorm", opset: 23, count: 6, casts: 2 } },
+    expect([...find("TC202", build), ...find("TC203", build)]).toEqual([]);
+    expect(find("TC408", build).map(({ node, data }) => ({ node, data }))).toEqual([
+      { node: "root", data: { kind: "RMSNorm", module: "nn.RMSNorm", opset: 23, nodes: 6, casts: 2 } },
     ]);
-    expect(find("TC203", build)).toEqual([]);
   });
 
   it("leaves alone what FP32 reaches from elsewhere, or leaves to elsewhere", () => {

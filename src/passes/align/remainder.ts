@@ -1,6 +1,5 @@
 /** @file Why a product that is off the multiple stays so, in a model that padding has been through. */
 import type { Facts } from "../../facts/infer.ts";
-import { isNhwcBody } from "../../facts/nhwc-body.ts";
 import { type Atom, type Axis, atomsOf, sizeOfAxis } from "../../ir/axis.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { findOp } from "../../ops/registry.ts";
@@ -60,7 +59,7 @@ export function explainer({
   const isPadded = (product: CostedProduct, component: Component | undefined) =>
     [...atomsOfProduct(product, relations)].some((atom) => component?.sizes.has(atom));
   return (product) => {
-    if (!product.scope.isMain) return isNhwcBody(product.scope) ? turned : elsewhere;
+    if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);
     if (blocked.length > 0) return { kind: "forbidden", message: `blocked: ${blocked.join("; ")}` };
@@ -84,13 +83,6 @@ export function explainer({
 const elsewhere: Reason = {
   kind: "elsewhere",
   message: "it is in a subgraph or a function, where axes are not followed",
-};
-
-/** Padding is decided before the layout. */
-const turned: Reason = {
-  kind: "elsewhere",
-  message:
-    "it is in a function that a step to NHWC wrote, where axes are not followed: --fix of the file before that step decides its padding",
 };
 
 function componentOf(components: readonly Component[]): Map<CostedProduct, Component> {

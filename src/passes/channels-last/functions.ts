@@ -141,7 +141,8 @@ function plainAttributes(node: Node): [string, Plain][] {
   return known.sort(byName);
 }
 
-function plainAttribute(value: Attribute["value"]): Plain | undefined {
+/** What can be written anew by its value. */
+export function plainAttribute(value: Attribute["value"]): Plain | undefined {
   switch (value.type) {
     case "int":
     case "float":
