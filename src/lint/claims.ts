@@ -92,7 +92,12 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     { step: "precision", workload: context.workload },
   ];
   if (decision !== undefined)
-    states.push({ step: "safe", workload: decision.after, written: writtenSafe(context, decision.after) });
+    states.push({
+      step: "safe",
+      workload: decision.after,
+      written: writtenSafe(context, decision.after),
+      needsHalf: decision.needsHalf ? true : undefined,
+    });
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after });
   const layout = claimedLayout(listed, { context, later });

@@ -25,6 +25,8 @@ export interface DecidedFix {
   readonly change: WorkloadChange;
   /** Why safe fixes that save time on the target are not made, where that is for another stack's sake. */
   readonly slowerElsewhere?: string | undefined;
+  /** Whether `--fix` alone leaves them: they gain in half precision, and not for sure in the types that the file stores. */
+  readonly needsHalf?: boolean;
   /** Microseconds that safe fixes would save which are declined as a whole. */
   readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten. */
@@ -123,6 +125,7 @@ export class Decision {
   readonly after: Workload;
   readonly change: WorkloadChange;
   readonly slowerElsewhere: string | undefined;
+  readonly needsHalf: boolean;
   readonly foregone: number | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
@@ -134,9 +137,10 @@ export class Decision {
 
   constructor(
     before: Workload,
-    { after, change, reasonFor, isRewritten, slowerElsewhere, foregone, inHalf }: DecidedFix,
+    { after, change, reasonFor, isRewritten, slowerElsewhere, needsHalf, foregone, inHalf }: DecidedFix,
   ) {
     this.#inHalf = inHalf;
+    this.needsHalf = needsHalf === true;
     this.foregone = foregone;
     this.slowerElsewhere = slowerElsewhere;
     this.after = after;

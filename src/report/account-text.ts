@@ -39,13 +39,17 @@ function writtenTimes({ microseconds, after }: WrittenSaving): string {
  * they are said to save.
  */
 export function storedTimes(account: readonly AccountStep[]): string | undefined {
-  const { written, saves } = account.find(({ step }) => step === "safe") ?? {};
-  if (written === undefined || !saves) return undefined;
+  const { written, saves, needsHalf } = account.find(({ step }) => step === "safe") ?? {};
+  if (written === undefined || !saves || needsHalf === true) return undefined;
   const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
   return isWithin ? undefined : writtenTimes(written);
 }
 
-function safeFlags(account: readonly AccountStep[]): string {
+function safeFlags({ needsHalf, precision, written }: AccountStep, account: readonly AccountStep[]): string {
+  if (needsHalf === true) {
+    const flags = flagsOf("precision", halfOf(precision));
+    return `${flags}, ${written !== undefined && written.low > 0 ? "too little" : "not sure"} as stored`;
+  }
   const times = storedTimes(account);
   return times === undefined ? "--fix" : `--fix; as stored ${times}`;
 }
@@ -66,7 +70,7 @@ const names: Readonly<
 > = {
   exported: () => ["as exported", ""],
   precision: ({ precision }, account) => [`in ${precisionNames[precision]}`, waysTo[precision](account)],
-  safe: (_, account) => ["safe fixes", safeFlags(account)],
+  safe: (step, account) => ["safe fixes", safeFlags(step, account)],
   half: ({ precision }, account) => ["half precision", toHalf(halfOf(precision), account)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
   layout: (step, account) => ["layout", layoutFlags(step, account)],

@@ -29,7 +29,8 @@ export function groupFlags(
 
 /** What a step of an account changes. */
 export function changedBy(step: AccountStepName | null, account: readonly AccountStep[]): Changed {
-  if (step === "precision" || step === "half") return "precision";
+  // A safe fix that takes another flag takes that of half precision.
+  if (step === "precision" || step === "half" || step === "safe") return "precision";
   const behindHalf = account.some(
     ({ step: each, precision }) => (each === "precision" || each === "half") && isHalf(precision),
   );

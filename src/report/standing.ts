@@ -19,7 +19,8 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   const at = (name: AccountStepName) => account.find(({ step }) => step === name)?.microseconds;
   const now = at("precision") ?? at("exported") ?? predicted.microseconds;
   const last = account.at(-1)?.microseconds;
-  return { now, afterFix: at("safe") ?? now, afterAll: last ?? now };
+  const isLeft = account.some(({ needsHalf }) => needsHalf === true);
+  return { now, afterFix: (isLeft ? undefined : at("safe")) ?? now, afterAll: last ?? now };
 }
 
 /** What the time now counts in already. */
