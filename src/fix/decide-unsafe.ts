@@ -212,7 +212,8 @@ function laidOut(before: FixedModel, settings: FixSettings, whole: number): Pick
 function inLayout(model: OpenModel, settings: FixSettings, whole: number): FixedModel {
   if (settings.options.nhwcOnlyWhereFaster !== true) return runToFixedPoint(model, settings);
   const decision = decideLayout(model, settings, whole);
-  if (decision !== undefined && decision.declined === undefined) return runToFixedPoint(model, settings);
+  if (decision !== undefined && decision.declined === undefined && decision.needsHalf !== true)
+    return runToFixedPoint(model, settings);
   const reason = decision?.declined ?? belowThreshold;
   const notes = settings.passes.flatMap((pass) =>
     pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).notes.map((note): FixNote => {

@@ -100,7 +100,8 @@ function statesBehind(
       : undefined,
   });
   if (layout.length > 0 && isInHalf && foreseen !== undefined) {
-    return [...half, { step: "layout", workload: foreseen.after }, keptBy(fixed.model)];
+    const { after: turned, needsHalf } = foreseen;
+    return [...half, { step: "layout", workload: turned, needsHalf }, keptBy(fixed.model)];
   }
   return [...half, ...(isInHalf ? [keptBy(padded)] : []), ...layout];
 }

@@ -69,6 +69,8 @@ export interface DecidedLayout {
   readonly regions: readonly DecidedRegion[];
   /** Why it is not done where nobody asks for it; undefined where it is. */
   readonly declined?: string;
+  /** Set where it is done in a file that is brought to half, by name, and in no other. */
+  readonly needsHalf?: true;
 }
 
 /** What the layout step saves, and whose part of it is how large. */
@@ -78,12 +80,14 @@ export class LayoutStep {
   readonly regions: DecidedLayout["regions"];
   /** Whether it saves enough, beyond doubt. */
   readonly isTaken: boolean;
+  readonly needsHalf: true | undefined;
   /** Microseconds of convolutions that are faster and of kernels that are gone: what the rest of the step is borne by. */
   readonly #gains = new Map<Step, number>();
   readonly #after = new Map<Step, number>();
   #whole = 0;
 
-  constructor({ after, change, regions, declined }: DecidedLayout) {
+  constructor({ after, change, regions, declined, needsHalf }: DecidedLayout) {
+    this.needsHalf = needsHalf;
     this.after = after;
     this.change = change;
     this.regions = regions;

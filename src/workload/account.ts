@@ -33,7 +33,10 @@ export interface AccountStep {
    * where the file is brought to half, what it saves of the one that `--fix` alone leaves.
    */
   readonly written?: WrittenSaving;
-  /** Set of `safe` where `--fix` alone leaves it: it gains in half precision, and not for sure in the types that the file stores. */
+  /**
+   * Set where the step is taken with half precision alone, asked for by name: of `safe`, `--fix` alone leaves it, of `layout`, `--unsafe-fixes` does,
+   * because it gains in half and not for sure in the types that the file stores.
+   */
   readonly needsHalf?: true;
 }
 
