@@ -16,17 +16,29 @@ export function timeWord({ profile }: Pick<ModelReport, "profile">): "predicted"
 }
 
 /** What stands beside the model's time: its interval and what it rests on, or who measured it and where. */
-export function timeNote({ predicted, profile }: Pick<ModelReport, "predicted" | "profile">): {
+export function timeNote({
+  predicted,
+  profile,
+  account,
+}: Pick<ModelReport, "predicted" | "profile" | "account">): {
   readonly range: string;
   readonly basis: string;
 } {
   const { low, high, basis } = predicted;
-  if (profile === undefined) return { range: durationRange(low, high), basis: basisText[basis] };
+  if (profile === undefined)
+    return { range: `${durationRange(low, high)}${storedText(account)}`, basis: basisText[basis] };
   const where = profile.gpu === undefined ? "" : ` on ${profile.gpu}`;
   return {
     range: runsText(profile),
     basis: `by ${tools[profile.tool]}${where}: ${profile.files.join(", ")}`,
   };
+}
+
+/** `; 215 µs as it is stored`: of a file that is faster so than in the precision of the prediction. */
+function storedText(account: ModelReport["account"]): string {
+  const costs = (account.find(({ step }) => step === "precision")?.saves?.microseconds ?? 0) < 0;
+  const exported = account.find(({ step }) => step === "exported");
+  return costs && exported !== undefined ? `; ${duration(exported.microseconds)} as it is stored` : "";
 }
 
 /** `median of 3 runs, the first left out`. */

@@ -2,6 +2,7 @@
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
+import { lacksCasts } from "./fix-flags.ts";
 
 /** Microseconds of one run. */
 export interface Standing {
@@ -9,6 +10,8 @@ export interface Standing {
   readonly now: number;
   readonly afterFix: number;
   readonly afterAll: number;
+  /** Whether that is without what writing half precision takes. */
+  readonly lacksCasts: boolean;
 }
 
 type Accounted = Pick<ModelReport, "account" | "predicted" | "nodes">;
@@ -20,7 +23,12 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   const now = at("precision") ?? at("exported") ?? predicted.microseconds;
   const last = account.at(-1)?.microseconds;
   const isLeft = account.some(({ needsHalf }) => needsHalf === true);
-  return { now, afterFix: (isLeft ? undefined : at("safe")) ?? now, afterAll: last ?? now };
+  return {
+    now,
+    afterFix: (isLeft ? undefined : at("safe")) ?? now,
+    afterAll: last ?? now,
+    lacksCasts: lacksCasts(account),
+  };
 }
 
 /** What the time now counts in already. */
