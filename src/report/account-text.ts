@@ -47,7 +47,7 @@ function writtenText(
 }
 
 /** Whose account it is: what lint says could be done, or what a repair did. */
-type AccountOf = "model" | "repair";
+export type AccountOf = "model" | "repair";
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
   return `${duration(after + microseconds)} → ${duration(after)}`;
@@ -108,6 +108,13 @@ const names: Readonly<
 function layoutFlags({ step, saves, precision }: AccountStep, account: readonly AccountStep[]): string {
   if (saves !== null && saves.low <= 0) return saves.microseconds > 0 ? "--fix --layout nhwc" : "";
   return flagsOf(changedBy(step, account), halfOf(precision));
+}
+
+/** What the file takes as it is stored, where that is less than in the precision of the prediction; else undefined. */
+export function fasterAsStored(account: readonly AccountStep[]): string | undefined {
+  const costs = (account.find(({ step }) => step === "precision")?.saves?.microseconds ?? 0) < 0;
+  const exported = account.find(({ step }) => step === "exported");
+  return costs && exported !== undefined ? duration(exported.microseconds) : undefined;
 }
 
 /** A step's name, where it leaves the model, what that saves, and how it is taken. */

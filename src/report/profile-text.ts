@@ -1,6 +1,7 @@
 /** @file Measured times in words: whose they are, and what of them is no node's. */
 import { counted, duration, durationRange, percent } from "../ir/format.ts";
 import type { ModelReport, ProfileReport } from "../lint/result.ts";
+import { fasterAsStored } from "./account-text.ts";
 import { basisText } from "./entries.ts";
 
 const tools: Readonly<Record<ProfileReport["tool"], string>> = {
@@ -25,20 +26,16 @@ export function timeNote({
   readonly basis: string;
 } {
   const { low, high, basis } = predicted;
-  if (profile === undefined)
-    return { range: `${durationRange(low, high)}${storedText(account)}`, basis: basisText[basis] };
+  if (profile === undefined) {
+    const stored = fasterAsStored(account);
+    const beside = stored === undefined ? "" : `; ${stored} as it is stored`;
+    return { range: `${durationRange(low, high)}${beside}`, basis: basisText[basis] };
+  }
   const where = profile.gpu === undefined ? "" : ` on ${profile.gpu}`;
   return {
     range: runsText(profile),
     basis: `by ${tools[profile.tool]}${where}: ${profile.files.join(", ")}`,
   };
-}
-
-/** `; 215 µs as it is stored`: of a file that is faster so than in the precision of the prediction. */
-function storedText(account: ModelReport["account"]): string {
-  const costs = (account.find(({ step }) => step === "precision")?.saves?.microseconds ?? 0) < 0;
-  const exported = account.find(({ step }) => step === "exported");
-  return costs && exported !== undefined ? `; ${duration(exported.microseconds)} as it is stored` : "";
 }
 
 /** `median of 3 runs, the first left out`. */

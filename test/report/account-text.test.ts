@@ -2,7 +2,10 @@
 import { describe, expect, test } from "vitest";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells } from "../../src/report/account-text.ts";
+import { timeNote } from "../../src/report/profile-text.ts";
+import { storedColumn } from "../../src/report/scenarios.ts";
 import { standingOf } from "../../src/report/standing.ts";
+import { modelReport } from "./sample.ts";
 
 const times = { microseconds: 10, low: 9, high: 11 };
 
@@ -134,3 +137,18 @@ describe("half that is not sure to save", () => {
     expect(accountCells(behind, [exported, step, behind])[3]).toBe(flags);
   });
 });
+
+test.each([
+  [-2, " as it is stored", "10 µs"],
+  [2, "", ""],
+] as const)(
+  "a precision that saves %i µs stands beside what the file takes as it is stored: %j",
+  (saved, words, cell) => {
+    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+    const saves = { microseconds: saved, low: -3, high: 4 };
+    const account: AccountStep[] = [exported, { ...times, step: "precision", saves, precision: "fp16" }];
+    const model = modelReport({ account });
+    expect(timeNote(model).range.replace(/^[^;]*(; [\d.]+ µs)?/, "")).toBe(words);
+    expect(storedColumn.text(model)).toBe(cell);
+  },
+);
