@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { fix } from "../../../src/api/fix.ts";
 import { eachModel, zooModel, zooNames } from "../../zoo.ts";
-import { expectAlike, expectKernelsStay, expectParts, expectSteps } from "../sums.ts";
+import { expectAlike, expectKernelsStay, expectParts, expectRanked, expectSteps } from "../sums.ts";
 import type { ZooReports } from "./reports.ts";
 
 /** Planning repairs takes longer than pricing them; every kind of layer is in these. */
@@ -16,6 +16,7 @@ export function testAccounts(reports: ZooReports): void {
     async (name) => {
       const report = await reports.of(zooModel(name));
       expectSteps(report);
+      expectRanked(report);
       expectParts(report);
       expectKernelsStay(report);
     },
