@@ -28,6 +28,7 @@ const { values: options, positionals: files } = parseArgs({
   options: {
     precision: { type: "string", default: "fp16" },
     dim: { type: "string", multiple: true, default: [] },
+    last: { type: "boolean", default: false },
     rounds: { type: "string", default: "24" },
   },
 });
@@ -75,7 +76,8 @@ for (const file of files) {
   session.run(bytesOf(plan, drawPlanned(model, planned)));
   using owned = new Owned();
   using prefetcher = new Prefetcher(context, store);
-  const graphs = session.ready.map((_, last) =>
+  const lasts = options.last ? [session.ready.length - 1] : session.ready.map((_, index) => index);
+  const graphs = lasts.map((last) =>
     owned.use(
       session.stream.capture(() => session.launchAll(session.ready.slice(0, last + 1), prefetcher)),
     ),
@@ -87,6 +89,7 @@ for (const file of files) {
   console.log(
     `${path.basename(file)} ${precision}: cold ${cold.at(-1)?.toFixed(1)}, warm ${warm.at(-1)?.toFixed(1)}, by themselves ${total.toFixed(1)} us, ${plan.steps.length} launches`,
   );
+  if (options.last) continue;
   for (const [index, step] of plan.steps.entries()) {
     const { kernel, detail } = describedStep(step, manifest, target);
     const grown = (all: readonly number[]) => (all[index] ?? 0) - (index === 0 ? 0 : (all[index - 1] ?? 0));

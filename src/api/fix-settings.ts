@@ -3,8 +3,9 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import type { FixChoice } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
+import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
 import { type WrittenHalf, writtenInHalf } from "../fix/decide-unsafe.ts";
-import { type FixedModel, type FixSettings, keepPriced } from "../fix/pipeline.ts";
+import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
@@ -91,10 +92,12 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const { fixed, after, change, declined, foregone, loses, whyUnsolved } = decideSafe(model, settings);
+  const fixes = decideStored(model, decideSafe(model, settings), settings);
+  const { fixed, after, change, declined, foregone, loses, whyUnsolved } = fixes.inTarget;
   return {
     after,
     change,
+    needsHalf: fixes.asStored !== fixes.inTarget,
     slowerElsewhere: loses && declined,
     foregone,
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
@@ -106,14 +109,14 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
       return leftReason(reason, declined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
-    inHalf: inHalfOf(fixed, lint, workload),
+    inHalf: inHalfOf(fixes, lint, workload),
   };
 }
 
 /** Of larger tensors lint reads none: half precision takes them to be in its range. Masks and epsilons are small. */
 const mostRead = 128 << 10;
 
-function inHalfOf(fixed: FixedModel, lint: LintSettings, { timeline }: Workload): DecidedFix["inHalf"] {
+function inHalfOf(fixes: SafeFixes, lint: LintSettings, { timeline }: Workload): DecidedFix["inHalf"] {
   const half = lint.target.precision === "bf16" ? "bf16" : "fp16";
   const settings = { ...repairOf(lint, { ...safeFix, half, nhwc: true }), mostRead };
   let written: ReturnType<typeof writtenInHalf> | undefined;
@@ -121,7 +124,7 @@ function inHalfOf(fixed: FixedModel, lint: LintSettings, { timeline }: Workload)
   return (isLaidOut) => {
     if (known.has(isLaidOut)) return known.get(isLaidOut);
     const found = unlessRefused(() => {
-      written ??= writtenInHalf(fixed, settings, timeline.microseconds);
+      written ??= writtenInHalf(fixes, settings, timeline.microseconds);
       return written(isLaidOut);
     });
     known.set(isLaidOut, found);

@@ -62,7 +62,7 @@ export const settingOptions = {
   ),
   "stack-guard": flag(
     "Rules:",
-    `Leave safe fixes that slow the model down by over 2 % on ${comparedStacks.map(({ id }) => id).join(", ")}, where whole files were measured; --no-stack-guard makes them`,
+    `Leave safe fixes that slow the model down by over 2 % on ${comparedStacks.map(({ id }) => id).join(", ")}, where whole files were measured in half precision; --no-stack-guard makes them`,
   ),
   config: text("Configuration:", "Configuration file for every model; --no-config reads none"),
   scenario: texts("Configuration:", "Only these of the configuration's scenarios, separated by commas"),

@@ -22,6 +22,11 @@ export interface LayoutDecision {
   readonly regions: readonly Region[];
   /** Why it is not done; undefined where it is. */
   readonly declined?: string;
+  /**
+   * Set where it is done in a file that is brought to half, as it is decided for: in one that stays FP32 it may save nothing, and half with it may
+   * not be sure to save either, so that nobody gets it unasked.
+   */
+  readonly needsHalf?: true;
 }
 
 /**
@@ -44,7 +49,7 @@ export function decideLayout(
   if (microseconds >= least && low > 0)
     return paysUnasked(before, after, model, settings, whole)
       ? { after, change, regions }
-      : { after, change, regions, declined: onlyInHalf };
+      : { after, change, regions, needsHalf: true };
   const declined =
     low > 0
       ? belowThreshold
@@ -63,16 +68,13 @@ function paysUnasked(
   settings: FixSettings,
   whole: number,
 ): boolean {
-  if (!isHalf(settings.target.precision) || settings.options.halfOnlyWhereFaster !== true) return true;
+  if (!isHalf(settings.target.precision)) return true;
   const stored = pricedAt(before, "as-is", settings.cost);
   const { saves } = changeBetween(stored, after, settings.cost);
   if (saves.low > 0 && saves.microseconds >= settings.minSaving * stored.timeline.microseconds) return true;
   const asIs = decideLayout(model, asStored(settings), whole);
   return asIs !== undefined && asIs.declined === undefined;
 }
-
-const onlyInHalf =
-  "NHWC is faster for sure in half precision alone, which may save nothing here: ask for both by name, or for neither";
 
 /**
  * What that makes of a model in a state of its account, `state` being its workload there; undefined where it is no step of the account: NHWC

@@ -9,7 +9,9 @@ import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
+import type { SafeFix } from "./decide.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
+import type { SafeFixes } from "./decide-stored.ts";
 import {
   asStored,
   changesTypes,
@@ -23,6 +25,8 @@ import {
 import { inTurn, runToFixedPoint } from "./rounds.ts";
 
 export interface Unsafe {
+  /** What they begin with: of a file that stays FP32, what safe fixes gain in FP32. */
+  readonly safe: SafeFix;
   /** The model that they were given where nothing is to be changed. */
   readonly fixed: FixedModel;
   /** Before its layout changed. */
@@ -36,17 +40,33 @@ export interface Unsafe {
  * The unsafe passes of `settings` over what safe ones left. What was asked for by name is done; else what is predicted to take the least of
  * what saves at least the threshold, its interval above zero. `whole` is what the file takes, in microseconds. Throws InputError.
  */
-export function decideUnsafe(safe: FixedModel, settings: FixSettings, whole: number): Unsafe {
-  const { model } = safe;
-  if (!changesTypes(settings)) return { ...laidOut(unchanged(model), settings, whole), isHalved: false };
+export function decideUnsafe(
+  { inTarget, asStored: stored }: SafeFixes,
+  settings: FixSettings,
+  whole: number,
+): Unsafe {
+  const kept = stored.fixed.model;
+  const plain = () => ({ safe: stored, ...laidOut(unchanged(kept), settings, whole), isHalved: false });
+  if (!changesTypes(settings)) return plain();
   const inHalf = (options: Partial<FixSettings["options"]>) =>
-    halved(safe, { ...settings, options: { ...settings.options, ...options } }, whole);
-  const foreseen = layoutInHalf(model, settings, whole);
-  if (settings.options.halfOnlyWhereFaster !== true) return { ...inHalf({}), foreseen };
-  const plain = { ...laidOut(unchanged(model), settings, whole), isHalved: false };
+    halved(inTarget, { ...settings, options: { ...settings.options, ...options } }, whole);
+  const foreseen = layoutInHalf(inTarget.fixed.model, settings, whole);
+  if (settings.options.halfOnlyWhereFaster !== true) {
+    const asked = inHalf({});
+    return asked.isHalved || stored === inTarget ? { ...asked, foreseen } : notHalved(plain(), asked);
+  }
   const halves = [inHalf({})];
   if (foreseen !== undefined) halves.push(inHalf({ nhwcFollows: true }));
-  return { ...fastest(model, plain, halves, settings), foreseen };
+  return { ...fastest(kept, plain(), halves, settings), foreseen };
+}
+
+/** What was asked for by name and is not there to be made, with what is said of it. */
+function notHalved(plain: Unsafe, { fixed: { notes } }: Unsafe): Unsafe {
+  return { ...plain, fixed: { ...plain.fixed, notes: [...halfNotes(notes), ...plain.fixed.notes] } };
+}
+
+function halfNotes(notes: readonly FixNote[]): readonly FixNote[] {
+  return notes.filter(({ kind, pass }) => kind !== "changed" && pass === "half");
 }
 
 function layoutInHalf(model: OpenModel, settings: FixSettings, whole: number): LayoutDecision | undefined {
@@ -59,7 +79,7 @@ function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
   return passes.filter(({ name }) => name === "channels-last");
 }
 
-/** What a file in half precision takes, and saves of the one that safe fixes leave, both in the types that they store. */
+/** What a file in half precision takes, and saves of the one that `--fix` alone leaves, both in the types that they store. */
 export interface WrittenHalf {
   readonly after: Workload;
   readonly written: WrittenSaving;
@@ -72,14 +92,14 @@ export interface WrittenHalf {
  * pays behind it. Undefined where it changes nothing. Throws InputError.
  */
 export function writtenInHalf(
-  safe: FixedModel,
+  { inTarget, asStored: stored }: SafeFixes,
   asked: FixSettings,
   whole: number,
 ): (isLaidOut: boolean) => WrittenHalf | undefined {
   const options = { ...asked.options, halfOnlyWhereFaster: false, halfUnpriced: true };
   const settings = { ...asked, options };
-  const half = broughtToHalf(safe, settings);
-  const before = asWritten(safe.model, settings);
+  const half = broughtToHalf(inTarget.fixed, settings);
+  const before = asWritten(stored.fixed.model, settings);
   return (isLaidOut) => {
     if (!half.changed) return undefined;
     const { fixed } = isLaidOut ? laidOut(half, settings, whole) : { fixed: half };
@@ -142,7 +162,7 @@ function leftFloat(
   reason: string | undefined,
   settings: FixSettings,
 ): Unsafe {
-  const said = (half?.fixed.notes ?? []).filter(({ kind, pass }) => kind !== "changed" && pass === "half");
+  const said = halfNotes(half?.fixed.notes ?? []);
   const isLaidOut = half?.fixed.regions.some(({ pass }) => pass === "channels-last") === true;
   const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
   const message = `left FP32: ${what} is ${reason}; --precision ${halfOf(settings.options)} stores it all the same`;
@@ -152,9 +172,9 @@ function leftFloat(
 }
 
 /** In half, and then in the layout that pays there. */
-function halved(safe: FixedModel, settings: FixSettings, whole: number): Unsafe {
-  const half = broughtToHalf(safe, settings);
-  return { ...laidOut(half, settings, whole), isHalved: half.changed };
+function halved(safe: SafeFix, settings: FixSettings, whole: number): Unsafe {
+  const half = broughtToHalf(safe.fixed, settings);
+  return { safe, ...laidOut(half, settings, whole), isHalved: half.changed };
 }
 
 function broughtToHalf(safe: FixedModel, settings: FixSettings): FixedModel {
@@ -182,7 +202,7 @@ export function asWritten(model: OpenModel, settings: FixSettings): Workload {
   return changesTypes(settings) ? pricedAt(workload, "as-is", settings.cost) : workload;
 }
 
-function laidOut(before: FixedModel, settings: FixSettings, whole: number): Omit<Unsafe, "isHalved"> {
+function laidOut(before: FixedModel, settings: FixSettings, whole: number): Pick<Unsafe, "fixed" | "padded"> {
   const { model } = before;
   const passes = layoutPasses(settings);
   if (passes.length === 0) return { fixed: before, padded: model };
@@ -194,7 +214,8 @@ function laidOut(before: FixedModel, settings: FixSettings, whole: number): Omit
 function inLayout(model: OpenModel, settings: FixSettings, whole: number): FixedModel {
   if (settings.options.nhwcOnlyWhereFaster !== true) return runToFixedPoint(model, settings);
   const decision = decideLayout(model, settings, whole);
-  if (decision !== undefined && decision.declined === undefined) return runToFixedPoint(model, settings);
+  if (decision !== undefined && decision.declined === undefined && decision.needsHalf !== true)
+    return runToFixedPoint(model, settings);
   const reason = decision?.declined ?? belowThreshold;
   const notes = settings.passes.flatMap((pass) =>
     pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).notes.map((note): FixNote => {

@@ -71,7 +71,8 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
 
 const guardOff = "--no-stack-guard repairs it all the same";
 
-function left(original: OpenModel, message: string): FixedModel {
+/** The model as it is, with why. */
+export function left(original: OpenModel, message: string): FixedModel {
   return { ...unchanged(original), notes: [{ kind: "blocked", pass: "align", node: undefined, message }] };
 }
 

@@ -2,8 +2,10 @@
 import type { OpenModel } from "../onnx/open.ts";
 import { type AccountState, isHalf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
+import { decideStored, type SafeFixes } from "./decide-stored.ts";
 import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
 import type { NotMade } from "./remainder.ts";
@@ -18,42 +20,70 @@ export interface Staged extends NotMade {
 
 /** All passes of `settings`, stage by stage. Throws InputError. */
 export function runStages(original: OpenModel, settings: FixSettings): Staged {
-  const safe = decideSafe(original, settings);
   const whole = priced(original, settings).timeline.microseconds;
-  const behind = decideUnsafe(safe.fixed, settings, whole);
+  const fixes = decideStored(original, decideSafe(original, settings), settings);
+  const behind = decideUnsafe(fixes, settings, whole);
+  const { safe } = behind;
   const fixed = inTurn(safe.fixed, behind.fixed);
-  const states = [
-    ...statesBefore(original, settings),
-    { step: "safe", workload: safe.after, written: writtenSafe(original, safe, settings) } as const,
-    ...statesBehind(safe, behind, settings),
-  ];
   // In half a product may be off a multiple that it met before.
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
+  const states = statesOf(original, fixes, behind, settings);
   return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";
 
-function writtenSafe(
+function statesOf(
   original: OpenModel,
-  { after }: SafeFix,
+  { asStored: stored }: SafeFixes,
+  behind: Unsafe,
   settings: FixSettings,
-): AccountState["written"] {
+): AccountState[] {
+  const { safe, fixed } = behind;
   const before = priced(original, settings);
+  // A file that nobody asked to keep its types, and that keeps them, is told in these: half is no step of it.
+  if (changesTypes(settings) && !behind.isHalved && isHalf(before.target.precision)) {
+    const inStored = (step: "exported" | "safe" | "layout", model: OpenModel): AccountState => ({
+      step,
+      workload: asWritten(model, settings),
+    });
+    return [
+      inStored("exported", original),
+      inStored("safe", safe.fixed.model),
+      ...(isLaidOut(fixed) ? [inStored("layout", fixed.model)] : []),
+    ];
+  }
+  return [
+    ...statesBefore(original, settings),
+    {
+      step: "safe",
+      workload: safe.after,
+      written: writtenSafe(before, safe, settings),
+      needsHalf: safe === stored ? undefined : true,
+    },
+    ...statesBehind(stored, behind, settings),
+  ];
+}
+
+function writtenSafe(before: Workload, { after }: SafeFix, { cost }: FixSettings): AccountState["written"] {
   return before.target.precision === "as-is" || before === after
     ? undefined
-    : writtenBetween(before, after, settings.cost);
+    : writtenBetween(before, after, cost);
+}
+
+function isLaidOut({ regions }: FixedModel): boolean {
+  return regions.some(({ pass }) => pass === "channels-last");
 }
 
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
-  { after, fixed: safe }: SafeFix,
-  { padded, fixed, isHalved, foreseen }: Unsafe,
+  { fixed: kept }: SafeFix,
+  { safe: { after }, padded, fixed, isHalved, foreseen }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
-  const layout: AccountState[] = fixed.regions.some(({ pass }) => pass === "channels-last")
+  const layout: AccountState[] = isLaidOut(fixed)
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
   if (!changesTypes(settings)) return layout;
@@ -65,11 +95,12 @@ function statesBehind(
     step: "kept",
     workload: asWritten(model, settings),
     written: isHalved
-      ? writtenBetween(asWritten(safe.model, settings), asWritten(model, settings), settings.cost)
+      ? writtenBetween(asWritten(kept.model, settings), asWritten(model, settings), settings.cost)
       : undefined,
   });
   if (layout.length > 0 && isInHalf && foreseen !== undefined) {
-    return [...half, { step: "layout", workload: foreseen.after }, keptBy(fixed.model)];
+    const { after: turned, needsHalf } = foreseen;
+    return [...half, { step: "layout", workload: turned, needsHalf }, keptBy(fixed.model)];
   }
   return [...half, ...(isInHalf ? [keptBy(padded)] : []), ...layout];
 }

@@ -92,11 +92,17 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     { step: "precision", workload: context.workload },
   ];
   if (decision !== undefined)
-    states.push({ step: "safe", workload: decision.after, written: writtenSafe(context, decision.after) });
+    states.push({
+      step: "safe",
+      workload: decision.after,
+      written: writtenSafe(context, decision.after),
+      needsHalf: decision.needsHalf ? true : undefined,
+    });
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after });
   const layout = claimedLayout(listed, { context, later });
-  if (layout !== undefined) states.push({ step: "layout", workload: layout.after });
+  if (layout !== undefined)
+    states.push({ step: "layout", workload: layout.after, needsHalf: layout.needsHalf });
   const isHalved = isHalf((states.at(-1)?.workload ?? context).target.precision);
   const written = isHalved ? writtenHalf(context, layout !== undefined) : undefined;
   if (written !== undefined) states.push({ step: "kept", workload: written.after, written: written.written });

@@ -25,6 +25,8 @@ export interface DecidedFix {
   readonly change: WorkloadChange;
   /** Why safe fixes that save time on the target are not made, where that is for another stack's sake. */
   readonly slowerElsewhere?: string | undefined;
+  /** Whether `--fix` alone leaves them: they gain in half precision, and not for sure in the types that the file stores. */
+  readonly needsHalf?: boolean;
   /** Microseconds that safe fixes would save which are declined as a whole. */
   readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten. */
@@ -67,6 +69,8 @@ export interface DecidedLayout {
   readonly regions: readonly DecidedRegion[];
   /** Why it is not done where nobody asks for it; undefined where it is. */
   readonly declined?: string;
+  /** Set where it is done in a file that is brought to half, by name, and in no other. */
+  readonly needsHalf?: true;
 }
 
 /** What the layout step saves, and whose part of it is how large. */
@@ -76,12 +80,14 @@ export class LayoutStep {
   readonly regions: DecidedLayout["regions"];
   /** Whether it saves enough, beyond doubt. */
   readonly isTaken: boolean;
+  readonly needsHalf: true | undefined;
   /** Microseconds of convolutions that are faster and of kernels that are gone: what the rest of the step is borne by. */
   readonly #gains = new Map<Step, number>();
   readonly #after = new Map<Step, number>();
   #whole = 0;
 
-  constructor({ after, change, regions, declined }: DecidedLayout) {
+  constructor({ after, change, regions, declined, needsHalf }: DecidedLayout) {
+    this.needsHalf = needsHalf;
     this.after = after;
     this.change = change;
     this.regions = regions;
@@ -123,6 +129,7 @@ export class Decision {
   readonly after: Workload;
   readonly change: WorkloadChange;
   readonly slowerElsewhere: string | undefined;
+  readonly needsHalf: boolean;
   readonly foregone: number | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
@@ -134,9 +141,10 @@ export class Decision {
 
   constructor(
     before: Workload,
-    { after, change, reasonFor, isRewritten, slowerElsewhere, foregone, inHalf }: DecidedFix,
+    { after, change, reasonFor, isRewritten, slowerElsewhere, needsHalf, foregone, inHalf }: DecidedFix,
   ) {
     this.#inHalf = inHalf;
+    this.needsHalf = needsHalf === true;
     this.foregone = foregone;
     this.slowerElsewhere = slowerElsewhere;
     this.after = after;

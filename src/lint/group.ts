@@ -150,6 +150,7 @@ export function severityOf({ base, saves, members, declined }: Group, errorShare
 export function stepOf({ rule, fix, saves }: Pick<Group, "rule" | "fix" | "saves">): AccountStepName | null {
   if (saves === null) return null;
   if (fix === "none") return "author";
-  if (fix === "safe") return "safe";
+  // What safe fixes save in half precision alone is their step, too.
+  if (fix === "safe" || rule.fix === "safe") return "safe";
   return rule.changes ?? "layout";
 }

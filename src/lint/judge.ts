@@ -105,9 +105,8 @@ function groupReport(
 
 const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
 
-/** Errors first; then what saves most, whoever can save it. */
+/** Worst first, and of one severity what saves most, whoever can save it. */
 function byImportance(a: FindingGroup, b: FindingGroup): number {
-  const isError = (group: FindingGroup) => (group.severity === "error" ? 0 : 1);
   const saved = (group: FindingGroup) => group.saves?.microseconds ?? 0;
-  return isError(a) - isError(b) || saved(b) - saved(a) || rank[a.severity] - rank[b.severity];
+  return rank[a.severity] - rank[b.severity] || saved(b) - saved(a);
 }

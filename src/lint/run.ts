@@ -144,7 +144,7 @@ function rawFinding(
     const step = context.timeline.stepOf(node, scope);
     if (step === undefined) continue;
     covers.add(step);
-    if (fix === "safe") for (const pass of context.decision?.passesOf(step) ?? []) covers.add(pass);
+    if (isSafe(raw, rule, fix)) for (const pass of context.decision?.passesOf(step) ?? []) covers.add(pass);
   }
   return {
     raw,
@@ -166,7 +166,14 @@ function fixOf(
   const known = fix ?? rule.fix;
   if (known !== "safe" || decision === undefined) return known;
   const saves = decision.savingOver(covers);
-  return saves !== undefined && saves.microseconds > 0 ? "safe" : "none";
+  if (saves === undefined || saves.microseconds <= 0) return "none";
+  // In half precision, and not in the types of the file.
+  return decision.needsHalf ? "unsafe" : "safe";
+}
+
+/** Whether safe fixes make it, by themselves or in half precision alone. */
+function isSafe(raw: RuleFinding, rule: AnyRule, fix: Fixability): boolean {
+  return fix !== "none" && (raw.fix ?? rule.fix) === "safe";
 }
 
 function savingReport(

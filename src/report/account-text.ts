@@ -1,7 +1,7 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
-import { type Changed, changedBy, fixFlags, halfOf } from "./fix-flags.ts";
+import { type Changed, changedBy, fixFlags, halfOf, lacksCasts } from "./fix-flags.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -16,19 +16,38 @@ const precisionNames = {
 const setting = "a setting of the stack";
 
 const flagsOf = (changed: Changed, half?: "fp16" | "bf16") => fixFlags("unsafe", changed, half).join(" ");
-const rest = "less Casts and what stays FP32";
 
-/** A step to half precision; what else writing it takes is a step of its own where it is known. */
-function toHalf(half: "fp16" | "bf16", account: readonly AccountStep[]): string {
+/**
+ * A step to half precision; what else writing it takes is a step of its own where it is known. Whoever may save nothing by it is told what knows, and
+ * nobody is told to take a step that costs.
+ */
+function toHalf({ saves }: AccountStep, half: "fp16" | "bf16", account: readonly AccountStep[]): string {
   const flags = flagsOf("precision", half);
-  return account.some(({ step }) => step === "kept") ? flags : `${flags}, ${rest}`;
+  const isSure = saves !== null && saves.low > 0;
+  if (lacksCasts(account))
+    return isSure ? `${flags}, without Casts` : `without Casts: --diff --precision ${half} has them`;
+  return isSure || (saves?.microseconds ?? 0) > 0 ? flags : "";
 }
 
-/** `as written 240 µs → 188 µs: may save 51.3 µs (-0.616 to 86.3 µs)`: the file in half, of the one that safe fixes leave. */
-function writtenText({ written }: AccountStep): string {
+/**
+ * `--fix --precision fp16, from --fix's 240 µs: may save 51.3 µs (-0.616 to 86.3 µs)`: what the file in half takes less than the one that `--fix` alone
+ * leaves, or, where it leaves the file, than that.
+ */
+function writtenText(
+  { written, precision }: AccountStep,
+  account: readonly AccountStep[],
+  of: AccountOf,
+): string {
   if (written === undefined) return "";
-  return `as written ${writtenTimes(written)}: ${claimOf(written)}`;
+  const safe = account.find(({ step }) => step === "safe");
+  const from = safe === undefined || safe.needsHalf === true ? "the file's" : "--fix's";
+  const changed = account.some(({ step }) => step === "layout") ? changedBy("layout", account) : "precision";
+  const how = of === "repair" ? "as written" : flagsOf(changed, halfOf(precision));
+  return `${how}, from ${from} ${duration(written.after + written.microseconds)}: ${claimOf(written)}`;
 }
+
+/** Whose account it is: what lint says could be done, or what a repair did. */
+export type AccountOf = "model" | "repair";
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
   return `${duration(after + microseconds)} → ${duration(after)}`;
@@ -39,22 +58,28 @@ function writtenTimes({ microseconds, after }: WrittenSaving): string {
  * they are said to save.
  */
 export function storedTimes(account: readonly AccountStep[]): string | undefined {
-  const { written, saves } = account.find(({ step }) => step === "safe") ?? {};
-  if (written === undefined || !saves) return undefined;
+  const { written, saves, needsHalf } = account.find(({ step }) => step === "safe") ?? {};
+  if (written === undefined || !saves || needsHalf === true) return undefined;
   const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
   return isWithin ? undefined : writtenTimes(written);
 }
 
-function safeFlags(account: readonly AccountStep[]): string {
+function safeFlags({ needsHalf, precision, written }: AccountStep, account: readonly AccountStep[]): string {
+  if (needsHalf === true) {
+    const flags = flagsOf("precision", halfOf(precision));
+    return `${flags}, ${written !== undefined && written.low > 0 ? "too little" : "not sure"} as stored`;
+  }
   const times = storedTimes(account);
   return times === undefined ? "--fix" : `--fix; as stored ${times}`;
 }
 
 /** No fix quantizes; TF32 is no type of a file. */
-const waysTo: Readonly<Record<AccountStep["precision"], (account: readonly AccountStep[]) => string>> = {
+const waysTo: Readonly<
+  Record<AccountStep["precision"], (step: AccountStep, account: readonly AccountStep[]) => string>
+> = {
   "as-is": () => "",
-  fp16: (account) => toHalf("fp16", account),
-  bf16: (account) => toHalf("bf16", account),
+  fp16: (step, account) => toHalf(step, "fp16", account),
+  bf16: (step, account) => toHalf(step, "bf16", account),
   tf32: () => setting,
   fp32: () => setting,
   int8: () => "once somebody has quantized it",
@@ -62,36 +87,50 @@ const waysTo: Readonly<Record<AccountStep["precision"], (account: readonly Accou
 
 /** What a step is called, and the command that takes it. */
 const names: Readonly<
-  Record<AccountStepName, (step: AccountStep, account: readonly AccountStep[]) => readonly [string, string]>
+  Record<
+    AccountStepName,
+    (step: AccountStep, account: readonly AccountStep[], of: AccountOf) => readonly [string, string]
+  >
 > = {
   exported: () => ["as exported", ""],
-  precision: ({ precision }, account) => [`in ${precisionNames[precision]}`, waysTo[precision](account)],
-  safe: (_, account) => ["safe fixes", safeFlags(account)],
-  half: ({ precision }, account) => ["half precision", toHalf(halfOf(precision), account)],
-  kept: (step) => ["FP32 kept, Casts", writtenText(step)],
+  precision: (step, account) => [
+    `in ${precisionNames[step.precision]}`,
+    waysTo[step.precision](step, account),
+  ],
+  safe: (step, account) => ["safe fixes", safeFlags(step, account)],
+  half: (step, account) => ["half precision", toHalf(step, halfOf(step.precision), account)],
+  kept: (step, account, of) => ["FP32 kept, Casts", writtenText(step, account, of)],
   layout: (step, account) => ["layout", layoutFlags(step, account)],
   author: () => ["by its author", "in the network or its export"],
 };
 
-/** What may cost is done where it is asked for by name. */
+/** What may save nothing is done where it is asked for by name; nobody is told to do what costs. */
 function layoutFlags({ step, saves, precision }: AccountStep, account: readonly AccountStep[]): string {
-  if (saves !== null && saves.low <= 0) return "--fix --layout nhwc";
+  if (saves !== null && saves.low <= 0) return saves.microseconds > 0 ? "--fix --layout nhwc" : "";
   return flagsOf(changedBy(step, account), halfOf(precision));
+}
+
+/** What the file takes as it is stored, where that is less than in the precision of the prediction; else undefined. */
+export function fasterAsStored(account: readonly AccountStep[]): string | undefined {
+  const costs = (account.find(({ step }) => step === "precision")?.saves?.microseconds ?? 0) < 0;
+  const exported = account.find(({ step }) => step === "exported");
+  return costs && exported !== undefined ? duration(exported.microseconds) : undefined;
 }
 
 /** A step's name, where it leaves the model, what that saves, and how it is taken. */
 export function accountCells(
   step: AccountStep,
   account: readonly AccountStep[],
+  of: AccountOf = "model",
 ): [string, string, string, string] {
-  const [name, how] = names[step.step](step, account);
+  const [name, how] = names[step.step](step, account, of);
   return [name, duration(step.microseconds), savingOf(step, account), how];
 }
 
 /** One line a step, as columns; none where there is but one. */
-export function accountLines(account: readonly AccountStep[]): string[] {
+export function accountLines(account: readonly AccountStep[], of: AccountOf = "model"): string[] {
   if (account.length < 2) return [];
-  const rows = account.map((step) => accountCells(step, account));
+  const rows = account.map((step) => accountCells(step, account, of));
   return alignColumns(rows, ["left", "right", "left", "left"]).map((line) => line.trimEnd());
 }
 

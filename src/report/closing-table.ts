@@ -19,12 +19,19 @@ const columns: readonly Column[] = [
   { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
   { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
   storedColumn,
-  { title: "after all", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterAll) },
+  { title: "after all", alignment: "right", text: afterAllText },
   { title: "errors", alignment: "right", text: (model) => known(model, countOf(model, "error")) },
   { title: "warnings", alignment: "right", text: (model) => known(model, countOf(model, "warn")) },
   { title: "skipped", alignment: "right", text: (model) => known(model, model.skipped.length) },
   { title: "worst", alignment: "left", text: worstOf },
 ];
+
+/** `420 µs + Casts`, where what writing half takes is not known. */
+function afterAllText(model: ModelReport): string {
+  const { afterAll, lacksCasts = false } = standingOf(model) ?? {};
+  const time = timeText(model, afterAll);
+  return lacksCasts && time !== "" ? `${time} + Casts` : time;
+}
 
 /** Without what none of the models has to say; nodes that could not be judged are rare, and never passed over. */
 export function closingColumns(models: readonly ModelReport[]): readonly Column[] {

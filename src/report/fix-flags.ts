@@ -9,7 +9,7 @@ type Half = "fp16" | "bf16";
 const unsafeFlags: Readonly<Record<Changed, (half: Half) => readonly string[]>> = {
   precision: (half) => ["--precision", half],
   layout: () => ["--unsafe-fixes"],
-  // What NHWC saves behind a step to half, it saves in half.
+  // What NHWC saves behind a step to half that nobody takes unasked, it saves in half.
   "layout-in-half": (half) => ["--precision", half, "--unsafe-fixes"],
 };
 
@@ -29,11 +29,27 @@ export function groupFlags(
 
 /** What a step of an account changes. */
 export function changedBy(step: AccountStepName | null, account: readonly AccountStep[]): Changed {
-  if (step === "precision" || step === "half") return "precision";
-  const behindHalf = account.some(
-    ({ step: each, precision }) => (each === "precision" || each === "half") && isHalf(precision),
+  // A safe fix that takes another flag takes that of half precision.
+  if (step === "precision" || step === "half" || step === "safe") return "precision";
+  const half = halfStep(account);
+  if (half === undefined) return "layout";
+  const find = (name: AccountStepName) => account.find(({ step: each }) => each === name);
+  if (find("layout")?.needsHalf === true) return "layout-in-half";
+  // What half costs, or saves for sure as it is written, `--unsafe-fixes` decides as well: it writes what takes the least.
+  const isSure = (find("kept")?.written?.low ?? 0) > 0;
+  return isSure || (half.saves?.microseconds ?? 0) < 0 ? "layout" : "layout-in-half";
+}
+
+/** The step of a file that is not stored in half to half; undefined where there is none. */
+function halfStep(account: readonly AccountStep[]): AccountStep | undefined {
+  return account.find(
+    ({ step, precision }) => (step === "precision" || step === "half") && isHalf(precision),
   );
-  return behindHalf ? "layout-in-half" : "layout";
+}
+
+/** Whether what it comes to is without what writing half takes, which lint does not know of half that is not sure to save anything. */
+export function lacksCasts(account: readonly AccountStep[]): boolean {
+  return halfStep(account) !== undefined && account.every(({ step }) => step !== "kept");
 }
 
 export function halfOf(precision: ModelReport["target"]["precision"]): Half {

@@ -49,7 +49,7 @@ function timeLines(fix: FixView): string[] {
 
 function accountLines({ account }: FixView): string[] {
   if (account === null || account.length < 2) return [];
-  const rows = account.map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
+  const rows = account.map((step) => `| ${accountCells(step, account, "repair").map(escaped).join(" | ")} |`);
   return ["| step | predicted | | by |", "|---|---:|---|---|", ...rows, ""];
 }
 

@@ -1,6 +1,7 @@
 /** @file Measured times in words: whose they are, and what of them is no node's. */
 import { counted, duration, durationRange, percent } from "../ir/format.ts";
 import type { ModelReport, ProfileReport } from "../lint/result.ts";
+import { fasterAsStored } from "./account-text.ts";
 import { basisText } from "./entries.ts";
 
 const tools: Readonly<Record<ProfileReport["tool"], string>> = {
@@ -16,12 +17,20 @@ export function timeWord({ profile }: Pick<ModelReport, "profile">): "predicted"
 }
 
 /** What stands beside the model's time: its interval and what it rests on, or who measured it and where. */
-export function timeNote({ predicted, profile }: Pick<ModelReport, "predicted" | "profile">): {
+export function timeNote({
+  predicted,
+  profile,
+  account,
+}: Pick<ModelReport, "predicted" | "profile" | "account">): {
   readonly range: string;
   readonly basis: string;
 } {
   const { low, high, basis } = predicted;
-  if (profile === undefined) return { range: durationRange(low, high), basis: basisText[basis] };
+  if (profile === undefined) {
+    const stored = fasterAsStored(account);
+    const beside = stored === undefined ? "" : `; ${stored} as it is stored`;
+    return { range: `${durationRange(low, high)}${beside}`, basis: basisText[basis] };
+  }
   const where = profile.gpu === undefined ? "" : ` on ${profile.gpu}`;
   return {
     range: runsText(profile),

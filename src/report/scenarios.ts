@@ -1,7 +1,7 @@
 /** @file One model at several targets and sizes: its reports together, as a table, and as one report of findings that differ. */
 import { counted, percent, printable, shortened } from "../ir/format.ts";
 import type { BudgetReport, Finding, ModelReport, Severity } from "../lint/result.ts";
-import { storedTimes } from "./account-text.ts";
+import { fasterAsStored, storedTimes } from "./account-text.ts";
 import { bestStepText, standingOf } from "./standing.ts";
 import { pricedText } from "./unpriced.ts";
 
@@ -103,11 +103,11 @@ function partsOf({ scenario = "" }: ModelReport): string {
 
 const perSample = "a sample";
 
-/** What `--fix` makes of the file in the types that it stores, where that is something else than in the target's. */
+/** What `--fix` makes of the file in the types that it stores, where that is something else than in the target's; else what it takes so, where that is less. */
 export const storedColumn: Column = {
   title: "as stored",
   alignment: "right",
-  text: ({ account }) => storedTimes(account) ?? "",
+  text: ({ account }) => storedTimes(account) ?? fasterAsStored(account) ?? "",
 };
 
 const figures: readonly Column[] = [

@@ -2,6 +2,7 @@
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
+import { lacksCasts } from "./fix-flags.ts";
 
 /** Microseconds of one run. */
 export interface Standing {
@@ -9,6 +10,8 @@ export interface Standing {
   readonly now: number;
   readonly afterFix: number;
   readonly afterAll: number;
+  /** Whether that is without what writing half precision takes. */
+  readonly lacksCasts: boolean;
 }
 
 type Accounted = Pick<ModelReport, "account" | "predicted" | "nodes">;
@@ -19,7 +22,13 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   const at = (name: AccountStepName) => account.find(({ step }) => step === name)?.microseconds;
   const now = at("precision") ?? at("exported") ?? predicted.microseconds;
   const last = account.at(-1)?.microseconds;
-  return { now, afterFix: at("safe") ?? now, afterAll: last ?? now };
+  const isLeft = account.some(({ needsHalf }) => needsHalf === true);
+  return {
+    now,
+    afterFix: (isLeft ? undefined : at("safe")) ?? now,
+    afterAll: last ?? now,
+    lacksCasts: lacksCasts(account),
+  };
 }
 
 /** What the time now counts in already. */

@@ -38,7 +38,10 @@ export function unnamedSaving({ models, summary }: Pick<LintReport, "models" | "
   if (summary.fixable > 0) return 0;
   const saved = models
     .filter(({ suppressed }) => suppressed === 0)
-    .flatMap(({ account }) => account.find(({ step }) => step === "safe")?.saves ?? []);
+    .flatMap(
+      ({ account }) =>
+        account.find(({ step, needsHalf }) => step === "safe" && needsHalf !== true)?.saves ?? [],
+    );
   return saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 

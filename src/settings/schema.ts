@@ -115,7 +115,7 @@ export function configSchema(rules: readonly RuleInfo[]): Schema {
     stackGuard: {
       type: "boolean",
       description:
-        "Whether (as by default) --fix leaves what would slow the model down by more than 2 % on another stack on which whole files were measured.",
+        "Whether (as by default) --fix leaves what would slow the model down by more than 2 % on another stack on which whole files were measured, all of them in half precision.",
     },
     shapes: {
       type: "object",

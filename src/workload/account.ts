@@ -30,9 +30,14 @@ export interface AccountStep {
   readonly measured?: true;
   /**
    * In the types that files store, where the account is of another precision: of `safe`, what it saves of the file as exported; of `kept`,
-   * where the file is brought to half, what it saves of the one that safe fixes leave.
+   * where the file is brought to half, what it saves of the one that `--fix` alone leaves.
    */
   readonly written?: WrittenSaving;
+  /**
+   * Set where the step is taken with half precision alone, asked for by name: of `safe`, `--fix` alone leaves it, of `layout`, `--unsafe-fixes` does,
+   * because it gains in half and not for sure in the types that the file stores.
+   */
+  readonly needsHalf?: true;
 }
 
 export interface WrittenSaving extends Saving {
@@ -45,6 +50,7 @@ export interface AccountState {
   readonly step: AccountStepName;
   readonly workload: Workload;
   readonly written?: WrittenSaving | undefined;
+  readonly needsHalf?: true | undefined;
 }
 
 export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
@@ -55,7 +61,7 @@ export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
 export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
   const steps: AccountStep[] = [];
   let last: Workload | undefined;
-  for (const { step, workload, written } of states) {
+  for (const { step, workload, written, needsHalf } of states) {
     const change = last === undefined ? undefined : changeBetween(last, workload, cost);
     if (change !== undefined && change.steps.length === 0) continue;
     const { microseconds, low, high } = workload.timeline;
@@ -63,7 +69,10 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
     const saves =
       change === undefined || last === undefined ? null : subtracted(change.saves, last, workload);
-    const asFile = written === undefined ? {} : { written };
+    const asFile = {
+      ...(written === undefined ? {} : { written }),
+      ...(needsHalf === undefined ? {} : { needsHalf }),
+    };
     steps.push({ step, microseconds, low, high, saves, precision, ...measured, ...asFile });
     last = workload;
   }

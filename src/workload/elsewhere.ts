@@ -1,4 +1,5 @@
 /** @file What a change that is made for one stack loses on others, of those on which whole files were measured. */
+import { computeDtype } from "../cost/precision.ts";
 import { type Stack, stacks } from "../hardware/stacks.ts";
 import { changeBetween, type WorkloadChange } from "./change.ts";
 import { type PriceSettings, priceFacts, type Workload } from "./workload.ts";
@@ -22,7 +23,8 @@ export const mostLoss = 0.02;
 
 /**
  * The first of `others` on which the change is predicted to cost more than `mostLoss` of the model's time, its whole interval a loss; undefined
- * where it does on none. `before` and `after` are of the stack that the change is for, whose GPU and precision hold for the others as well.
+ * where it does on none. `before` and `after` are of the stack that the change is for, whose GPU and precision hold for the others as well. Asked
+ * of what is computed in half: all the whole files were.
  */
 export function lossElsewhere(
   before: Workload,
@@ -30,6 +32,7 @@ export function lossElsewhere(
   { target, cost }: Pick<PriceSettings, "target" | "cost">,
   others: readonly OtherStack[],
 ): LossElsewhere | undefined {
+  if (!isComputedInHalf(before)) return undefined;
   for (const { stack, timelineOf, cost: own = cost } of others) {
     if (stack.id === target.stack.id) continue;
     const there = { cost: own, target: { ...target, stack } };
@@ -41,6 +44,13 @@ export function lossElsewhere(
     if (share > mostLoss && change.saves.high < 0) return { stack: stack.id, share };
   }
   return undefined;
+}
+
+function isComputedInHalf({ products, target }: Workload): boolean {
+  return products.some(({ sizes }) => {
+    const type = computeDtype(sizes.dtype, target.precision);
+    return type === "fp16" || type === "bf16";
+  });
 }
 
 interface ChangeThere {

@@ -1,17 +1,20 @@
 /** A finding that names a command is mended by it: half precision is stored where TC201 says so, also where `--unsafe-fixes` alone would leave FP32. */
 import { describe, expect, test } from "vitest";
-import { safeFix } from "../../src/api/fix-settings.ts";
+import { type FixChoice, safeFix } from "../../src/api/fix-settings.ts";
 import { lint } from "../../src/api/lint.ts";
 import { planOf } from "../../src/api/options.ts";
 import { fixSettings } from "../../src/api/plan-fix.ts";
 import { withTimelines } from "../../src/api/timelines.ts";
 import { readFixFlags } from "../../src/cli/fix-options.ts";
+import { asWritten } from "../../src/fix/decide-unsafe.ts";
 import { runFix } from "../../src/fix/make.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
 import type { FindingGroup, ModelReport } from "../../src/lint/result.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import { groupFlags } from "../../src/report/fix-flags.ts";
+import { accountOf } from "../../src/workload/account.ts";
 import { eachModel, zooModel } from "../zoo.ts";
+import { expectAlike, rounding } from "./sums.ts";
 
 const stacks: readonly StackId[] = ["ort-cuda", "tensorrt", "cudnn"];
 /** Of each kind one whose Casts may take what half saves. */
@@ -48,4 +51,44 @@ describe.each(stacks)("on %s", (stack) => {
     );
     expect(fixed.parts.has("half"), group.message).toBe(true);
   });
+});
+
+/** Microseconds of what a choice writes, in the types that it stores, and whether that is in NHWC. */
+async function endOf(name: string, choice: FixChoice) {
+  using model = openModel(zooModel(name));
+  const settings = fixSettings(planOf(model.path, { stack: "ort-cuda" }), choice);
+  const { fixed, states } = await withTimelines(() => runFix(model, settings));
+  const layout = accountOf(states, settings.cost).find(({ step }) => step === "layout");
+  return {
+    microseconds: asWritten(fixed.model, settings).timeline.microseconds,
+    isTurned: fixed.parts.has("channels-last"),
+    layout,
+  };
+}
+
+describe("a layout that is claimed", () => {
+  // Half costs, is sure, may save, and may save with NHWC sure in half alone.
+  eachModel(["misaligned_cnn", "crnn", "squeezenet", "yolo_w0375", "siamese", "seg_unet", "resnet50"])(
+    "%s: is made by the command that it names, which ends no slower than --unsafe-fixes and has lint's own step",
+    async (name) => {
+      const report = await lint(zooModel(name), { stack: "ort-cuda" });
+      const group = report.groups.find(({ step }) => step === "layout");
+      expect(group).toBeDefined();
+      if (group === undefined) return;
+      const named = await endOf(name, choiceOf(group, report));
+      const unsafe = await endOf(name, {
+        ...safeFix,
+        ...readFixFlags({ fix: true, "unsafe-fixes": true }, undefined),
+      });
+      expect(named.isTurned).toBe(true);
+      expect(named.microseconds).toBeLessThanOrEqual(unsafe.microseconds + rounding);
+      const step = report.account.find((each) => each.step === "layout");
+      const asked = await endOf(name, {
+        ...safeFix,
+        ...readFixFlags({ fix: true, "unsafe-fixes": true }, "fp16"),
+      });
+      if (step !== undefined) expectAlike(asked.layout, step);
+    },
+    60_000,
+  );
 });

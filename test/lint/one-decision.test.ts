@@ -78,7 +78,7 @@ describe("a step that is decided", () => {
   eachModel(["misaligned_cnn"])("%s: has findings for most of what it saves on the runtime", async (name) => {
     const { groups, account } = await lint(zooModel(name), { stack: "tc-runtime", dims: { batch: 32 } });
     const step = account.find((each) => each.step === "safe")?.saves?.microseconds ?? 0;
-    const claimed = groups.filter((group) => group.step === "safe" && group.fix === "safe");
+    const claimed = groups.filter((group) => group.step === "safe");
     const sum = claimed.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
     expect(step).toBeGreaterThan(0);
     expect(sum).toBeGreaterThan(step / 2);

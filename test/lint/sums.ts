@@ -39,6 +39,14 @@ function expectDifference(before: AccountStep, after: AccountStep, saves: Saving
   expect(saves.high).toBeLessThanOrEqual(before.microseconds + rounding);
 }
 
+/** Worst first, and of one severity what saves most. */
+export function expectRanked({ groups }: ModelReport): void {
+  const rank = { error: 0, warn: 1, info: 2 };
+  const keys = groups.map(({ severity, saves }) => [rank[severity], -(saves?.microseconds ?? 0)] as const);
+  const inOrder = keys.toSorted(([a, b], [c, d]) => a - c || b - d);
+  expect(keys).toEqual(inOrder);
+}
+
 /** What findings claim is within their step and their kernels. */
 export function expectParts({ account, groups, unlisted, findings }: ModelReport): void {
   const parts = new Map<AccountStepName, number>();

@@ -1,13 +1,17 @@
 /** @file How the steps of an account are taken, as the terminal says it. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells } from "../../src/report/account-text.ts";
+import { timeNote } from "../../src/report/profile-text.ts";
+import { storedColumn } from "../../src/report/scenarios.ts";
+import { standingOf } from "../../src/report/standing.ts";
+import { modelReport } from "./sample.ts";
 
 const times = { microseconds: 10, low: 9, high: 11 };
 
 test.each([
-  ["fp16", "in FP16", /^--fix --precision fp16, less Casts/],
-  ["bf16", "in BF16", /^--fix --precision bf16, less Casts/],
+  ["fp16", "in FP16", /^--fix --precision fp16, without Casts$/],
+  ["bf16", "in BF16", /^--fix --precision bf16, without Casts$/],
   ["int8", "in INT8", /^once somebody has quantized it$/],
   ["tf32", "in TF32", /^a setting of the stack$/],
 ] as const)("a step to %s names a fix where one takes it, and no other", (precision, name, how) => {
@@ -21,7 +25,7 @@ test.each([
 test.each([
   ["fp16", 1, "--fix --precision fp16 --unsafe-fixes"],
   ["tf32", 1, "--fix --unsafe-fixes"],
-  // What may cost is done where it is asked for.
+  // What may save nothing is done where it is asked for.
   ["fp16", -1, "--fix --layout nhwc"],
 ] as const)(
   "a layout step behind a step to %s that saves at least %i µs names what takes it",
@@ -49,12 +53,18 @@ test("where it is known what writing half takes, its step says so, and what the 
     "FP32 kept, Casts",
     "10 µs",
     "costs 2 µs, 25 % (1 to 3 µs)",
-    "as written 18 µs → 10 µs: may save 8 µs (-1 to 12 µs)",
+    "--fix --precision fp16, from the file's 18 µs: may save 8 µs (-1 to 12 µs)",
   ]);
+  expect(accountCells(kept, account, "repair")[3]).toMatch(/^as written, from the file's 18 µs: /);
+  const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16" };
+  expect(accountCells(kept, [exported, half, safe, kept])[3]).toMatch(/, from --fix's 18 µs: /);
+  expect(accountCells(kept, [exported, half, { ...safe, needsHalf: true }, kept])[3]).toMatch(
+    /, from the file's /,
+  );
   const sure: AccountStep = { ...kept, written: { microseconds: 8, low: 1, high: 12, after: 10 } };
   expect(accountCells(sure, account)[3]).toMatch(/: saves 8 µs /);
   const loss: AccountStep = { ...kept, written: { microseconds: -8, low: -12, high: -1, after: 18 } };
-  expect(accountCells(loss, account)[3]).toBe("as written 10 µs → 18 µs: costs 8 µs (1 to 12 µs)");
+  expect(accountCells(loss, account)[3]).toMatch(/from the file's 10 µs: costs 8 µs \(1 to 12 µs\)$/);
 });
 
 test.each([
@@ -76,3 +86,69 @@ test("changes that cancel each other take as long", () => {
   const kept: AccountStep = { ...times, step: "kept", saves, precision: "fp16" };
   expect(accountCells(kept, [exported, kept])[2]).toMatch(/^takes as long \(-0.5 /);
 });
+
+describe("half that is not sure to save", () => {
+  const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+  const stepTo = (microseconds: number): AccountStep => ({
+    ...times,
+    step: "precision",
+    saves: { microseconds, low: -3, high: 4 },
+    precision: "fp16",
+  });
+  const layout: AccountStep = { ...times, step: "layout", saves: times, precision: "fp16" };
+
+  test.each([2, -2])("says where its Casts are told, and names no fix, at a saving of %i µs", (saved) => {
+    const step = stepTo(saved);
+    expect(accountCells(step, [exported, step])[3]).toBe("without Casts: --diff --precision fp16 has them");
+    const account = [exported, step, layout];
+    const nodes = 1;
+    const predicted = {
+      microseconds: 10,
+      low: 9,
+      high: 11,
+      tensorCoreShare: 1,
+      families: {},
+      basis: "kernels",
+    } as const;
+    expect(standingOf({ account, predicted, nodes })?.lacksCasts).toBe(true);
+    const kept: AccountStep = { ...layout, step: "kept" };
+    expect(standingOf({ account: [...account, kept], predicted, nodes })?.lacksCasts).toBe(false);
+  });
+
+  test("a step that costs names none where its Casts are known either, nor does a layout that costs", () => {
+    const step = stepTo(-2);
+    const kept: AccountStep = { ...layout, step: "kept" };
+    expect(accountCells(step, [exported, step, kept])[3]).toBe("");
+    const slower: AccountStep = { ...layout, saves: { microseconds: -1, low: -2, high: 1 } };
+    expect(accountCells(slower, [exported, slower])[3]).toBe("");
+  });
+
+  test.each([
+    ["half may save", stepTo(2), {}, "--fix --precision fp16 --unsafe-fixes"],
+    ["half costs", stepTo(-2), {}, "--fix --unsafe-fixes"],
+    [
+      "half costs, and NHWC is sure in half alone",
+      stepTo(-2),
+      { needsHalf: true },
+      "--fix --precision fp16 --unsafe-fixes",
+    ],
+  ] as const)("a layout behind it names what takes it where %s", (_, step, more, flags) => {
+    const behind = { ...layout, ...more };
+    expect(accountCells(behind, [exported, step, behind])[3]).toBe(flags);
+  });
+});
+
+test.each([
+  [-2, " as it is stored", "10 µs"],
+  [2, "", ""],
+] as const)(
+  "a precision that saves %i µs stands beside what the file takes as it is stored: %j",
+  (saved, words, cell) => {
+    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+    const saves = { microseconds: saved, low: -3, high: 4 };
+    const account: AccountStep[] = [exported, { ...times, step: "precision", saves, precision: "fp16" }];
+    const model = modelReport({ account });
+    expect(timeNote(model).range.replace(/^[^;]*(; [\d.]+ µs)?/, "")).toBe(words);
+    expect(storedColumn.text(model)).toBe(cell);
+  },
+);

@@ -1,0 +1,45 @@
+/**
+ * @file Safe fixes of a file that keeps its types. What pays in the half precision that a target computes in is not there in a file that stays
+ * FP32: `--fix` alone writes what gains in the types that are stored as well, and `--fix --precision fp16` the rest.
+ */
+import { duration, durationRange } from "../ir/format.ts";
+import type { OpenModel } from "../onnx/open.ts";
+import { isHalf, type WrittenSaving } from "../workload/account.ts";
+import { noChange } from "../workload/change.ts";
+import { pricedAt } from "../workload/priced-at.ts";
+import { writtenBetween } from "../workload/written.ts";
+import { left, type SafeFix } from "./decide.ts";
+import { type FixSettings, priced } from "./pipeline.ts";
+
+/** What safe fixes make for the target, and what of that is written where the file keeps its types: the same, or nothing. */
+export interface SafeFixes {
+  readonly inTarget: SafeFix;
+  readonly asStored: SafeFix;
+}
+
+/** `safe` is what `decideSafe` makes of the model. */
+export function decideStored(original: OpenModel, safe: SafeFix, settings: FixSettings): SafeFixes {
+  const before = priced(original, settings);
+  const both = { inTarget: safe, asStored: safe };
+  if (settings.onlyWhereFaster !== true || !safe.fixed.changed || !isHalf(before.target.precision))
+    return both;
+  const { cost, minSaving } = settings;
+  const written = writtenBetween(before, safe.after, cost);
+  const least = minSaving * pricedAt(before, "as-is", cost).timeline.microseconds;
+  if (written.low > 0 && written.microseconds >= least) return both;
+  const declined = whyLeft(written, before.target.precision);
+  const foregone = safe.change.saves.microseconds;
+  return {
+    inTarget: safe,
+    asStored: { fixed: left(original, declined), after: before, change: noChange, declined, foregone },
+  };
+}
+
+function whyLeft({ microseconds, low, high, after }: WrittenSaving, half: string): string {
+  const times = `${duration(after + microseconds)} → ${duration(after)}`;
+  const why =
+    low > 0
+      ? `saves less than --min-saving: predicted ${times}`
+      : `may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
+  return `in the types that it stores the repaired model ${why}; --precision ${half} makes it, in half`;
+}
