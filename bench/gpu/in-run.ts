@@ -1,10 +1,10 @@
 /**
  * @file What each launch takes within a run, beside what it takes by itself: whole runs from a cold L2, cut off behind every launch.
  *
- *     node dist/gpu/in-run.js [--precision fp16|model|…] [--dim NAME=SIZE] MODEL.onnx …
+ *     node dist/gpu/in-run.js [--precision fp16|model|…] [--dim NAME=SIZE] [--last] MODEL.onnx …
  *
  * Prints, launch by launch, the microseconds that the run is longer by, from a cold L2 and from a warm one, and what the launch takes again and again;
- * writes $OUT/in-run.jsonl.
+ * writes $OUT/in-run.jsonl. --last: whole runs alone.
  */
 import { appendFileSync } from "node:fs";
 import path from "node:path";
@@ -13,7 +13,6 @@ import { Owned } from "../../cuda-runtime/driver/owned.ts";
 import { type Graph, TimingEvent } from "../../cuda-runtime/driver/stream.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
-import { Prefetcher } from "../../cuda-runtime/session/prefetch.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeSteps, timesOf } from "../../cuda-runtime/session/timing.ts";
@@ -75,13 +74,8 @@ for (const file of files) {
   using session = DeviceSession.load(context, store, plan);
   session.run(bytesOf(plan, drawPlanned(model, planned)));
   using owned = new Owned();
-  using prefetcher = new Prefetcher(context, store);
   const lasts = options.last ? [session.ready.length - 1] : session.ready.map((_, index) => index);
-  const graphs = lasts.map((last) =>
-    owned.use(
-      session.stream.capture(() => session.launchAll(session.ready.slice(0, last + 1), prefetcher)),
-    ),
-  );
+  const graphs = lasts.map((last) => owned.use(session.capture(session.ready.slice(0, last + 1))));
   const cold = mediansOf(session, graphs, true);
   const warm = mediansOf(session, graphs, false);
   const own = timeSteps(session).map(({ median }) => median);

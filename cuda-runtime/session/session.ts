@@ -16,7 +16,7 @@ import {
   type MemoryUse,
   packed,
 } from "./memory.ts";
-import { Prefetcher, stretchesOf } from "./prefetch.ts";
+import { PrefetchedSteps } from "./prefetch.ts";
 import { type AddressOf, addressOfView, type ReadyStep, StepRunner } from "./steps.ts";
 import type { KernelStore } from "./store.ts";
 import { Transfer } from "./transfer.ts";
@@ -176,35 +176,22 @@ export class DeviceSession implements Disposable {
   }
 
   #captured(steps: readonly ReadyStep[]): Graph {
-    using prefetcher = new Prefetcher(this.runner.context, this.#store);
-    const graph = this.#owned.use(
-      this.stream.capture(() => this.launchAll(steps, prefetcher)),
-    );
+    const graph = this.#owned.use(this.capture(steps));
     graph.upload(this.stream);
     return graph;
   }
 
-  launchAll(steps: readonly ReadyStep[], prefetcher: Prefetcher): void {
-    const [block] = this.#constants.blocks;
+  /** Steps of this session from the first on, as a run launches them. The graph is the caller's. */
+  capture(steps: readonly ReadyStep[]): Graph {
+    using prefetched = new PrefetchedSteps(this.runner, this.#store);
+    // Buffers that lie by themselves are in no order.
+    const [block, other] = this.#constants.blocks;
     const base = block?.address ?? 0;
-    const endOf = (buffer: DeviceBuffer) => {
-      const address = this.#constants.address(buffer);
+    const endOf = (buffer: DeviceBuffer): number | undefined => {
+      const address = other === undefined ? this.#constants.address(buffer) : undefined;
       return address === undefined ? undefined : address - base + buffer.bytes;
     };
-    const stretches =
-      process.env["PF"] === undefined
-        ? []
-        : stretchesOf(steps.map(({ step }) => step), endOf, Prefetcher.target(this.runner.context));
-    const fetch = (index: number) => {
-      const stretch = stretches[index];
-      if (stretch !== undefined) prefetcher.fetch(stretch, base, this.stream);
-    };
-    fetch(0);
-    for (const [index, step] of steps.entries()) {
-      this.runner.launch(step, this.stream);
-      fetch(index + 1);
-    }
-    prefetcher.join(this.stream);
+    return this.stream.capture(() => prefetched.launch(steps, base, endOf, this.stream));
   }
 
   /** Everything that happens once. Returns the bytes that it took for the time. */

@@ -5,7 +5,9 @@ import { emitCodePlanes } from "../../../cuda-runtime/kernels/conv/code-planes.t
 import { type PlaneTile, planeTiles } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import { type CodeWindow, emitCodeConv } from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
 import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
+import { nameOfTile, type Tile, walkParts } from "../../../cuda-runtime/kernels/gemm-int8/tiles.ts";
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
+import { hopperTiles, namedBy, onlyBy } from "../codes-by-tile.ts";
 import {
   allowed,
   bounded,
@@ -34,6 +36,8 @@ interface Conv {
   readonly planes?: PlaneTile;
   readonly zero?: number;
   readonly multiprocessors?: number;
+  readonly tile?: Tile;
+  readonly parts?: number;
 }
 
 function convCase(conv: Conv): KernelCase {
@@ -54,8 +58,9 @@ function convCase(conv: Conv): KernelCase {
   const by = planes === undefined ? "" : ` by ${planes.entry}`;
   const what = `${by}${conv.ends === undefined ? "" : ` ${nameOf(ends)}`}${rows === undefined ? "" : ` rows of ${rows}`}`;
   const few = multiprocessors === undefined ? "" : ` on ${multiprocessors} multiprocessors`;
+  const byTile = conv.parts === undefined ? "" : `${namedBy(conv.tile)} in ${conv.parts}`;
   return {
-    name: `convolution ${shape.join("x")} to ${filters} ${taps}x${taps}/${stride} pad ${pad} dilation ${dilation} zero ${zero}${what}${few}`,
+    name: `convolution ${shape.join("x")} to ${filters} ${taps}x${taps}/${stride} pad ${pad} dilation ${dilation} zero ${zero}${what}${few}${byTile}`,
     run(harness) {
       const [images, channels, height, width] = shape;
       const order = channelsLastOrder(4);
@@ -84,6 +89,7 @@ function convCase(conv: Conv): KernelCase {
         emitCodeConv(emitter, window, {
           zeroA: zero === 0 ? undefined : harness.tensor("uint8", [1], { values: [zero] }),
           epilogue: { scale: scale.view, zeroOut: zeroView(harness, zeroOut), tail: conv.ends && tail },
+          accepts: onlyBy(conv.tile, emitter.target, conv.parts),
         });
       } else {
         const addend = harness.tensor("int32", [filters], { values: addendsOf(filters) });
@@ -167,6 +173,18 @@ const walks: KernelCase[] = images.flatMap((conv) =>
   ),
 );
 
+/** Each kernel by name, whatever is chosen: boxes of as many channels as its stages have parts for. */
+const tiles: KernelCase[] = hopperTiles.flatMap((tile) =>
+  (walkParts[nameOfTile(tile)] ?? []).flatMap((parts) =>
+    [undefined, residualBlock].map((ends) =>
+      convCase({
+        ...{ x: [3, 128 / parts, 14, 14], filters: 136, taps: 3, pad: 1, ends },
+        ...{ multiprocessors: 2, tile, parts },
+      }),
+    ),
+  ),
+);
+
 const stems: KernelCase[] = (["codes", "floats"] as const).flatMap((rows) => [
   convCase({ x: [2, 3, 30, 33], filters: 64, taps: 7, stride: 2, pad: 3, rows }),
   convCase({ x: [2, 3, 30, 33], filters: 64, taps: 7, stride: 2, pad: 3, rows, zero: 117 }),
@@ -194,4 +212,4 @@ const overPlanes: KernelCase[] = planeTiles
     ]),
   );
 
-export const cases: readonly KernelCase[] = [...walks, ...stems, ...overPlanes];
+export const cases: readonly KernelCase[] = [...walks, ...tiles, ...stems, ...overPlanes];

@@ -6,7 +6,9 @@ import type { View } from "../../../cuda-runtime/ir/view.ts";
 import { emitCodeProduct } from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
 import type { CodeNumbers } from "../../../cuda-runtime/kernels/gemm-int8/codes.ts";
 import type { CodeTail } from "../../../cuda-runtime/kernels/gemm-int8/tail.ts";
+import type { Tile } from "../../../cuda-runtime/kernels/gemm-int8/tiles.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
+import { hopperTiles, namedBy, onlyBy } from "../codes-by-tile.ts";
 
 type Code = "int8" | "uint8";
 type Real = "float16" | "bfloat16" | "float32";
@@ -121,10 +123,11 @@ function productCase(
   ends: Ends,
   isMma: boolean,
   multiprocessors?: number,
+  tile?: Tile,
 ): KernelCase {
   const few = multiprocessors === undefined ? "" : ` on ${multiprocessors} multiprocessors`;
   return {
-    name: `tail ${m}x${n}x${k} ${nameOf(ends)}${isMma ? " mma" : ""}${few}`,
+    name: `tail ${m}x${n}x${k} ${nameOf(ends)}${isMma ? " mma" : ""}${few}${namedBy(tile)}`,
     run(harness) {
       const a = harness.tensor("uint8", [m, k], { seed: 1, scale: 60 });
       const b = harness.tensor("int8", [k, n], { seed: 2, scale: 127 });
@@ -132,7 +135,8 @@ function productCase(
       const { tail, result, zeroOut } = tailOf(harness, ends, [m, n]);
       const to = harness.output(ends.to, [m, n]);
       const epilogue = { scale: scale.view, zeroOut: zeroView(harness, zeroOut), tail };
-      emitCodeProduct(emitterOf(harness, isMma, multiprocessors), { a, b, to, epilogue });
+      const emitter = emitterOf(harness, isMma, multiprocessors);
+      emitCodeProduct(emitter, { a, b, to, epilogue, accepts: onlyBy(tile, emitter.target) });
       harness.execute();
       const [as, bs] = [harness.values(a), harness.values(b)];
       const expected = () =>
@@ -196,4 +200,12 @@ const teams: KernelCase[] = (
   everyEnd.slice(0, 8).map((ends) => productCase([m, n, k], ends, false, multiprocessors)),
 );
 
-export const cases: readonly KernelCase[] = [...products, ...perBlock, ...teams];
+/** Each kernel of Hopper by name, whatever is chosen: ends that it has code of their own for. */
+const tiles: KernelCase[] = hopperTiles.flatMap((tile) =>
+  [0, 3, 5, 8].flatMap((end) => {
+    const ends = everyEnd[end];
+    return ends === undefined ? [] : [productCase([300, 272, 656], ends, false, 2, tile)];
+  }),
+);
+
+export const cases: readonly KernelCase[] = [...products, ...perBlock, ...teams, ...tiles];

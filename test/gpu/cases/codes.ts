@@ -6,8 +6,10 @@ import {
   emitCodeProduct,
   multipliesCodes,
 } from "../../../cuda-runtime/kernels/gemm-int8/code-product.ts";
+import type { Tile } from "../../../cuda-runtime/kernels/gemm-int8/tiles.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 import { type SmallFloatType, smallFloatValue } from "../../../src/ir/small-float.ts";
+import { hopperTiles, namedBy, onlyBy, storedBy } from "../codes-by-tile.ts";
 
 type Code = "int8" | "uint8";
 
@@ -27,6 +29,7 @@ interface Product {
   readonly hasBias?: boolean;
   /** What the plan is for: few of them get large tiles, and compute several a block. */
   readonly multiprocessors?: number;
+  readonly tile?: Tile;
 }
 
 type Real = "float16" | "bfloat16" | "float32";
@@ -81,6 +84,7 @@ function runProduct(harness: Harness, product: Product): void {
     ...{ a, b, to: out },
     zeroA: zeroA === 0 ? undefined : scalar(typeA, zeroA),
     zeroB: zeroB === 0 ? undefined : scalar(typeB, zeroB),
+    accepts: onlyBy(product.tile, emitter.target),
     addend: batch > 1 ? undefined : harness.tensor("int32", [n], { values: addends }),
     epilogue: isSum
       ? {}
@@ -116,7 +120,7 @@ function runProduct(harness: Harness, product: Product): void {
 function productCase(product: Product): KernelCase {
   const { batch, m, n, k, a, b, to, zeroA, zeroB, isMma, hasBias, multiprocessors } = product;
   const few = multiprocessors === undefined ? "" : ` on ${multiprocessors} multiprocessors`;
-  const how = `${hasBias ? " bias" : ""}${isMma ? " mma" : ""}${few}`;
+  const how = `${hasBias ? " bias" : ""}${isMma ? " mma" : ""}${few}${namedBy(product.tile)}`;
   const zeros = zeroA === 0 && zeroB === 0 ? "" : ` zeros ${zeroA} ${zeroB}`;
   return {
     name: `${batch > 1 ? `${batch}x` : ""}${m}x${n}x${k} ${a} ${b} to ${to}${zeros}${how}`,
@@ -194,6 +198,15 @@ const perBlock: KernelCase[] = (
   outputs.map((to) =>
     productCase({ ...plain, m, n, k, to, hasBias: to === "int8" || to === "float16", multiprocessors }),
   ),
+);
+
+/** Each kernel of Hopper by name, whatever is chosen. */
+const tiles: KernelCase[] = hopperTiles.flatMap((tile) =>
+  outputs
+    .filter((to) => storedBy(tile).includes(to))
+    .map((to) =>
+      productCase({ ...plain, m: 300, n: 260, k: 640, to, hasBias: to === "int8", multiprocessors: 2, tile }),
+    ),
 );
 
 interface Conv {
@@ -315,6 +328,7 @@ export const cases: readonly KernelCase[] = [
   ...products,
   ...widths,
   ...perBlock,
+  ...tiles,
   ...withZeros,
   ...convolutions,
   ...floats,
