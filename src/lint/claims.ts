@@ -104,7 +104,8 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
   if (layout !== undefined)
     states.push({ step: "layout", workload: layout.after, needsHalf: layout.needsHalf });
   const isHalved = isHalf((states.at(-1)?.workload ?? context).target.precision);
-  const written = isHalved ? writtenHalf(context, layout !== undefined) : undefined;
+  const isNamed = decision?.needsHalf === true || layout?.needsHalf === true;
+  const written = isHalved ? writtenHalf(context, layout !== undefined, isNamed) : undefined;
   if (written !== undefined) states.push({ step: "kept", workload: written.after, written: written.written });
   const account = accountOf(states, cost);
   for (const step of estimatedIn({ context, later })) {

@@ -8,12 +8,16 @@ import { asDeclined } from "./declined.ts";
 import { type RawFinding, standingOf, stepOf } from "./group.ts";
 
 /**
- * The file in half; undefined where half may save nothing without Casts either: nobody is told to write it then, and deciding them takes as
- * long as linting. Beside what was measured it is not known: kernels that ran have no Casts, and others no measure.
+ * The file in half; undefined where half may save nothing without Casts either and nothing that is claimed wants it by name (`isNamed`): nobody is told to write it
+ * then, and deciding them takes as long as linting. Beside what was measured it is not known: kernels that ran have no Casts, and others no measure.
  */
-export function writtenHalf(context: LintContext, isLaidOut: boolean): DecidedHalf | undefined {
+export function writtenHalf(
+  context: LintContext,
+  isLaidOut: boolean,
+  isNamed = false,
+): DecidedHalf | undefined {
   if (context.isMeasured) return undefined;
-  return context.halfSaving().low > 0 ? context.decision?.inHalf(isLaidOut) : undefined;
+  return isNamed || context.halfSaving().low > 0 ? context.decision?.inHalf(isLaidOut) : undefined;
 }
 
 /** Half precision that saves time, and may save none once it is written, is claimed by nobody, as `--unsafe-fixes` leaves it. */

@@ -1,7 +1,7 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
-import { type Changed, changedBy, fixFlags, halfOf, lacksCasts } from "./fix-flags.ts";
+import { type Changed, changedBy, fixFlags, halfOf, lacksCasts, leavesFloat } from "./fix-flags.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -107,7 +107,8 @@ const names: Readonly<
 /** What may save nothing is done where it is asked for by name; nobody is told to do what costs. */
 function layoutFlags({ step, saves, precision }: AccountStep, account: readonly AccountStep[]): string {
   if (saves !== null && saves.low <= 0) return saves.microseconds > 0 ? "--fix --layout nhwc" : "";
-  return flagsOf(changedBy(step, account), halfOf(precision));
+  const flags = flagsOf(changedBy(step, account), halfOf(precision));
+  return leavesFloat(account) ? `${flags}; in FP32, as --diff --unsafe-fixes has it` : flags;
 }
 
 /** What the file takes as it is stored, where that is less than in the precision of the prediction; else undefined. */

@@ -47,6 +47,12 @@ function halfStep(account: readonly AccountStep[]): AccountStep | undefined {
   );
 }
 
+/** Whether `--unsafe-fixes` leaves the types as they are, where the account goes on in half: half costs, and NHWC is made all the same. */
+export function leavesFloat(account: readonly AccountStep[]): boolean {
+  const isSure = (account.find(({ step }) => step === "kept")?.written?.low ?? 0) > 0;
+  return changedBy("layout", account) === "layout" && !isSure && halfStep(account) !== undefined;
+}
+
 /** Whether what it comes to is without what writing half takes, which lint does not know of half that is not sure to save anything. */
 export function lacksCasts(account: readonly AccountStep[]): boolean {
   return halfStep(account) !== undefined && account.every(({ step }) => step !== "kept");

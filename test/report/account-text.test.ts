@@ -125,7 +125,12 @@ describe("half that is not sure to save", () => {
 
   test.each([
     ["half may save", stepTo(2), {}, "--fix --precision fp16 --unsafe-fixes"],
-    ["half costs", stepTo(-2), {}, "--fix --unsafe-fixes"],
+    [
+      "half costs, and FP32 stays",
+      stepTo(-2),
+      {},
+      "--fix --unsafe-fixes; in FP32, as --diff --unsafe-fixes has it",
+    ],
     [
       "half costs, and NHWC is sure in half alone",
       stepTo(-2),

@@ -16,8 +16,8 @@ export function fixCommand(model: ModelReport, group: Pick<FindingGroup, "fix" |
     gpu,
     "--stack",
     stack,
-    // Half precision is asked for by the precision itself.
-    ...(flags.includes("--precision") ? [] : ["--precision", precision]),
+    // What is said nothing of is priced in FP16 and stored as it is: to ask for half is to have it stored.
+    ...(flags.includes("--precision") || precision === "fp16" ? [] : ["--precision", precision]),
     ...sizes.flatMap(([name, size]) => ["--dim", `${name}=${size}`]),
     // A path that looks like an option is none behind these.
     ...(path.startsWith("-") ? ["--"] : []),

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { h200 } from "../../../cuda-runtime/ir/step.ts";
-import { stretchesOf } from "../../../cuda-runtime/session/prefetch.ts";
+import { stretchesOf } from "../../../cuda-runtime/plan/prefetch.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { add, view } from "../fake-plan.ts";
 
