@@ -5,7 +5,7 @@
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { isHalf, type WrittenSaving } from "../workload/account.ts";
-import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import type { WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
@@ -57,7 +57,11 @@ export function decideUnsafe(
   }
   const halves = [inHalf({})];
   if (foreseen !== undefined) halves.push(inHalf({ nhwcFollows: true }));
-  return { ...fastest(kept, plain(), halves, settings), foreseen };
+  const best = fastest(kept, plain(), halves, settings);
+  if (best.isHalved) return { ...best, foreseen };
+  // What is told of is the file that half asked for by name makes.
+  const named = inHalf({ halfOnlyWhereFaster: false });
+  return { ...leftFloat(kept, best, named, settings), foreseen };
 }
 
 /** What was asked for by name and is not there to be made, with what is said of it. */
@@ -130,45 +134,36 @@ function halfOf({ halfType }: FixSettings["options"]): "fp16" | "bf16" {
 function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], settings: FixSettings): Unsafe {
   const before = asWritten(model, settings);
   let [best, bestTime] = [plain, asWritten(plain.fixed.model, settings).timeline.microseconds];
-  let left: LeftHalf | undefined;
   for (const each of halves.filter(({ isHalved }) => isHalved)) {
     const after = asWritten(each.fixed.model, settings);
-    const { saves } = changeBetween(before, after, settings.cost);
-    const isSure = isSureGain(saves, before, settings);
+    const isSure = isSureGain(writtenBetween(before, after, settings.cost), before, settings);
     const { microseconds } = after.timeline;
     if (isSure && microseconds < bestTime) [best, bestTime] = [each, microseconds];
-    const reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
-    if (left === undefined || microseconds < left.microseconds) left = { half: each, microseconds, reason };
   }
-  return best === plain ? leftFloat(plain, left?.half ?? halves[0], left?.reason, settings) : best;
+  return best;
 }
 
-/** Half precision that would change something and is not made: of several ways to, the fastest speaks for all. */
-interface LeftHalf {
-  readonly half: Unsafe;
-  readonly microseconds: number;
-  readonly reason: string;
+/** With what the half pass says, and why it was not heard, where it would have changed something. */
+function leftFloat(model: OpenModel, plain: Unsafe, named: Unsafe, settings: FixSettings): Unsafe {
+  const why = named.isHalved ? [whyLeft(model, named, settings)] : [];
+  const notes = [...why, ...halfNotes(named.fixed.notes), ...plain.fixed.notes];
+  return { ...plain, fixed: { ...plain.fixed, notes } };
+}
+
+function whyLeft(model: OpenModel, { fixed }: Unsafe, settings: FixSettings): FixNote {
+  const before = asWritten(model, settings);
+  const saves = writtenBetween(before, asWritten(fixed.model, settings), settings.cost);
+  const isSure = isSureGain(saves, before, settings);
+  const reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
+  const isLaidOut = fixed.regions.some(({ pass }) => pass === "channels-last");
+  const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
+  const message = `left FP32: ${what} is ${isSure ? `not written: ${reason}` : reason}; --precision ${halfOf(settings.options)} stores it all the same`;
+  return { kind: "blocked", pass: "half", node: undefined, message };
 }
 
 function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
   const why = low > 0 ? "below --min-saving" : "and may save nothing";
   return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
-}
-
-/** With what the half pass says of it, and why it was not heard: `reason`, where it would have changed something. */
-function leftFloat(
-  plain: Unsafe,
-  half: Unsafe | undefined,
-  reason: string | undefined,
-  settings: FixSettings,
-): Unsafe {
-  const said = halfNotes(half?.fixed.notes ?? []);
-  const isLaidOut = half?.fixed.regions.some(({ pass }) => pass === "channels-last") === true;
-  const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
-  const message = `left FP32: ${what} is ${reason}; --precision ${halfOf(settings.options)} stores it all the same`;
-  const why: FixNote = { kind: "blocked", pass: "half", node: undefined, message };
-  const notes = [...(reason === undefined ? [] : [why]), ...said, ...plain.fixed.notes];
-  return { ...plain, fixed: { ...plain.fixed, notes } };
 }
 
 /** In half, and then in the layout that pays there. */
