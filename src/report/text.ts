@@ -44,11 +44,17 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   if (model.nodes === 0 && model.error !== null) return [title, ...error];
   const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
   const account = accountLines(model.account).map((line) => `  ${line}`);
-  const head = [title, ...error, ...headerLines(model, options, palette), ...spaced(account)];
+  const above = [title, ...error, ...headerLines(model, options, palette)];
   const notes = spaced(noteLines(model, options, palette));
   const width = options.columns ?? usualColumns;
-  const room = options.verbose ? undefined : screenRows - rowsOf([...head, ...notes], width) - footerHeight;
   const entries = entriesOf(model).map((entry) => entryLines(entry, model, options, palette));
+  const roomBelow = (lines: readonly string[]) =>
+    screenRows - rowsOf([...lines, ...notes], width) - footerHeight;
+  // The gap above the account yields to what is worst, and to the line that says how much more there is.
+  const apart = [...above, ...spaced(account)];
+  const isTight = !options.verbose && rowsOf(entries[0] ?? [], width) + 2 > roomBelow(apart);
+  const head = isTight ? [...above, ...account] : apart;
+  const room = options.verbose ? undefined : roomBelow(head);
   const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
   const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, options, palette));
   const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);

@@ -30,7 +30,9 @@ function planned(graph: types.IGraphProto): Plan {
 
 function entriesOf(plan: Plan): string[] {
   return plan.steps.flatMap(({ action }) =>
-    action.kind === "launch" ? [action.launch.kernel.entry.replace(/_[0-9a-f]{8,}$|_h?\d+x\d+$/, "")] : [],
+    action.kind === "launch"
+      ? [action.launch.kernel.entry.replace(/_[0-9a-f]{8,}$|_[hdst]?\d+x\d+$/, "")]
+      : [],
   );
 }
 
