@@ -1,5 +1,5 @@
-// Loads from global memory that are issued where they stand: one that the compiler may move, it moves behind what would have hidden how long
-// it takes. Zeros unless `isThere`.
+// Loads from global memory that are issued where they stand, before what hides how long they take: the compiler moves none of them. Zeros unless
+// `isThere`.
 #pragma once
 #include <cstdint>
 
