@@ -1,10 +1,11 @@
 /**
  * @file What each launch takes within a run, beside what it takes by itself: whole runs from a cold L2, cut off behind every launch.
  *
- *     node dist/gpu/in-run.js [--precision fp16|model|…] [--dim NAME=SIZE] [--last] MODEL.onnx …
+ *     node dist/gpu/in-run.js [--precision fp16|model|…] [--dim NAME=SIZE] [--last] [--in-place] MODEL.onnx …
  *
  * Prints, launch by launch, the microseconds that the run is longer by, from a cold L2 and from a warm one, and what the launch takes again and again;
- * writes $OUT/in-run.jsonl. --last: whole runs alone.
+ * writes $OUT/in-run.jsonl. --last: whole runs alone. --in-place: a decoder's
+ * present is its past's memory, where both are as long.
  */
 import { appendFileSync } from "node:fs";
 import path from "node:path";
@@ -28,6 +29,7 @@ const { values: options, positionals: files } = parseArgs({
     precision: { type: "string", default: "fp16" },
     dim: { type: "string", multiple: true, default: [] },
     last: { type: "boolean", default: false },
+    "in-place": { type: "boolean", default: false },
     rounds: { type: "string", default: "24" },
   },
 });
@@ -69,7 +71,8 @@ function mediansOf(session: DeviceSession, graphs: readonly Graph[], isCold: boo
 
 for (const file of files) {
   using model = openModel(file);
-  const planned = planSizes(model, sizes, { precision, target }, { memoryBytes: context.memory().freeBytes });
+  const request = { precision, target, shareCaches: options["in-place"] };
+  const planned = planSizes(model, sizes, request, { memoryBytes: context.memory().freeBytes });
   const { plan } = planned;
   using session = DeviceSession.load(context, store, plan);
   session.run(bytesOf(plan, drawPlanned(model, planned)));

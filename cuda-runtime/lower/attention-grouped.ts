@@ -1,10 +1,3 @@
-/**
- * @file GroupQueryAttention of com.microsoft: key heads that query heads share, over a cache whose valid length is data.
- *
- * Present keys and values are the past's rows, the new ones behind them, and zeros; as ONNX Runtime has it. Where the caller gave
- * up the past's memory for them (`PlanOptions.shareCaches`), the new rows are all that is written.
- */
-import { isFloatStorage } from "../ir/storage.ts";
 import { elementCount, reshaped, sliced, type View } from "../ir/view.ts";
 import { type AttentionRequest, unlimited } from "../kernels/attention/attention.ts";
 import { emitCacheAppend, type Turning } from "../kernels/cache/cache.ts";
@@ -152,25 +145,5 @@ function finish(context: LowerContext, operands: Operands): void {
     right: 0,
     emptyRows: "nan",
   };
-  const grouped = sharingKeys(request);
-  if (grouped === undefined) return setResult(context, attend(context, request, context.outputType(0)));
-  const type = context.outputType(0);
-  const result = context.temporary(isFloatStorage(type) ? type : "float32", q.shape);
-  const rows = reshaped(result, grouped.q.shape);
-  if (rows !== undefined) attend(context, grouped, type, rows);
-  setResult(context, result);
-}
-
-/**
- * One query sees all keys that count: the heads that share keys are as well queries of one head, for which keys are read once.
- * Undefined where it is not so.
- */
-function sharingKeys(request: Omit<AttentionRequest, "o">): Omit<AttentionRequest, "o"> | undefined {
-  const { q, k, bias, left, keyCounts } = request;
-  const [batch = 1, heads = 1, queries = 1, dim = 1] = q.shape;
-  const kvHeads = k.shape[1] ?? 1;
-  if (queries !== 1 || kvHeads === heads || bias !== undefined || left !== unlimited) return undefined;
-  if (keyCounts === undefined) return undefined;
-  const grouped = reshaped(q, [batch, kvHeads, heads / kvHeads, dim]);
-  return grouped && { ...request, q: grouped, position: 0, right: unlimited };
+  setResult(context, attend(context, request, context.outputType(0)));
 }

@@ -13,6 +13,7 @@ import { typeNames } from "../norm/rows.ts";
 import { type AttentionChoice, attentionCandidates, fittingTiles } from "./choose.ts";
 import { canFetch, hopperParams } from "./hopper-params.ts";
 import { attentionParams, type scoresModes } from "./params.ts";
+import { sharingKeys } from "./sharing.ts";
 import type { TensorTile } from "./tiles.ts";
 
 export { scoresModes, unlimited } from "./params.ts";
@@ -59,7 +60,8 @@ export interface AttentionRequest extends AttentionMasks {
 }
 
 /** `tile` is taken instead of the one that is predicted to be fastest: for measurements. */
-export function emitAttention(emitter: Emitter, request: AttentionRequest, tile?: TensorTile): void {
+export function emitAttention(emitter: Emitter, given: AttentionRequest, tile?: TensorTile): void {
+  const request = sharingKeys(given) ?? given;
   const { k, o } = request;
   if (elementCount(o.shape) === 0) return;
   if ((k.shape[2] ?? 0) === 0) throw new Error("tc-lint bug: attention over no keys");

@@ -156,31 +156,61 @@ PLAIN_ATTENTION(64, 32)
 PLAIN_ATTENTION(128, 32)
 PLAIN_ATTENTION(256, 16)
 
-// Sums splits in their order. One warp a row; grid: rows / 4 of [batch, heads, queries].
+// Of a row's parts the neighbours that a lane adds up: one load has both.
+constexpr int kPairs = 2, kTogether = 4;
+
+// Sums splits in their order. One warp a row; grid: rows / 4 of [batch, heads, queries]. Parts of several splits are on their way together.
 extern "C" __global__ void __launch_bounds__(128) attention_combine(const __grid_constant__ AttentionParams p) {
   beginKernel();
   const int64_t rows = static_cast<int64_t>(p.batch) * p.heads * p.queries;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * 4 + threadIdx.x / 32;
+  const int lane = threadIdx.x % 32, pitch = partialPitch(p);
   if (row >= rows) return;
+  const auto rowOf = [&](int split) { return reinterpret_cast<const float2*>(p.partialRows)[split * rows + row]; };
   float largest = minusInfinity();
-  for (int split = 0; split < p.splits; split++) largest = fmaxf(largest, p.partialRows[2 * (split * rows + row)]);
+  for (int split = lane; split < p.splits; split += 32) largest = fmaxf(largest, rowOf(split).x);
+  largest = reduceWarp(largest, Max());
   const float base = largest == minusInfinity() ? 0.0f : largest;
-  float total = 0.0f;
-  for (int split = 0; split < p.splits; split++) {
-    const float* part = p.partialRows + 2 * (split * rows + row);
-    total += part[1] * exp2f(part[0] - base);
-  }
-  const float inverse = total == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / total;
   const int query = static_cast<int>(row % p.queries), head = static_cast<int>(row / p.queries % p.heads);
   const int64_t sample = row / p.queries / p.heads;
   const int64_t at = sample * p.oBatch + static_cast<int64_t>(head) * p.oHead + static_cast<int64_t>(query) * p.oRow;
-  for (int col = threadIdx.x % 32; col < p.valueDim; col += 32) {
-    float sum = 0.0f;
-    for (int split = 0; split < p.splits; split++) {
-      const int64_t part = split * rows + row;
-      sum += p.partial[part * partialPitch(p) + col] * exp2f(p.partialRows[2 * part] - base);
+  for (int first = 2 * lane; first < p.valueDim; first += 64 * kPairs) {
+    float total = 0.0f;
+    float2 sums[kPairs] = {};
+#pragma unroll 1
+    for (int from = 0; from < p.splits; from += kTogether) {
+      float2 parts[kTogether][kPairs], of[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        of[i] = make_float2(minusInfinity(), 0.0f);
+        if (from + i < p.splits) of[i] = rowOf(from + i);
+#pragma unroll
+        for (int j = 0; j < kPairs; ++j) {
+          parts[i][j] = make_float2(0.0f, 0.0f);
+          const int col = first + 64 * j;
+          if (from + i < p.splits && col < p.valueDim) {
+            parts[i][j] = *reinterpret_cast<const float2*>(p.partial + ((from + i) * rows + row) * pitch + col);
+          }
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        const float weight = exp2f(of[i].x - base);
+        total += of[i].y * weight;
+#pragma unroll
+        for (int j = 0; j < kPairs; ++j) {
+          sums[j].x += parts[i][j].x * weight;
+          sums[j].y += parts[i][j].y * weight;
+        }
+      }
     }
-    storeOutput(p, at + col, sum * inverse);
+    const float inverse = total == 0.0f && p.zeroEmpty ? 0.0f : 1.0f / total;
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+      const int col = first + 64 * j;
+      if (col < p.valueDim) storeOutput(p, at + col, sums[j].x * inverse);
+      if (col + 1 < p.valueDim) storeOutput(p, at + col + 1, sums[j].y * inverse);
+    }
   }
 }
 

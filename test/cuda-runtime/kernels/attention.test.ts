@@ -18,6 +18,7 @@ import {
 } from "../../../cuda-runtime/kernels/attention/choose.ts";
 import type { AttentionWork } from "../../../cuda-runtime/kernels/attention/cost.ts";
 import { attentionStruct } from "../../../cuda-runtime/kernels/attention/params.table.ts";
+import { sharingKeys } from "../../../cuda-runtime/kernels/attention/sharing.ts";
 import { tensorTiles } from "../../../cuda-runtime/kernels/attention/tiles.ts";
 import { attentionHopperStruct } from "../../../cuda-runtime/kernels/attention-hopper/params.table.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
@@ -239,5 +240,48 @@ describe("launches of attention", () => {
     expect(step?.action.kind === "launch" && step.action.launch.params.bytes.length).toBe(
       attentionStruct.bytes,
     );
+  });
+});
+
+describe("heads that share keys, of one query", () => {
+  const view = (shape: readonly number[], strides: readonly number[]): View => {
+    const { buffer, offset, type } = new PlanDraft().allocate("input", "float16", [2 ** 20]);
+    return { buffer, offset, type, shape, strides };
+  };
+  const request = (more: Partial<AttentionRequest>): AttentionRequest => ({
+    q: view([2, 6, 1, 64], [384, 64, 384, 1]),
+    k: view([2, 2, 90, 64], [11_520, 5760, 64, 1]),
+    v: view([2, 2, 90, 64], [11_520, 5760, 64, 1]),
+    o: view([2, 6, 1, 64], [384, 64, 384, 1]),
+    ...{ scale: 1, softcap: 0, position: 0, left: unlimited, right: unlimited, emptyRows: "nan" },
+    ...more,
+  });
+
+  it("are queries of one head each, whose masks are as they were", () => {
+    const bias = view([1, 2, 6, 1, 90], [0, 540, 90, 90, 1]);
+    const shared = sharingKeys(request({ bias }));
+    const [, ofInner = 0, ofHead = 0, ofQuery = 0] = shared?.bias?.strides ?? [];
+    expect(shared?.q.shape).toEqual([2, 2, 3, 64]);
+    expect(shared?.o.strides).toEqual([384, 192, 64, 1]);
+    for (let head = 0; head < 6; head++) {
+      expect(ofInner + Math.floor(head / 3) * ofHead + (head % 3) * ofQuery).toBe(540 + head * 90);
+    }
+  });
+
+  it.each([
+    ["a query in the middle that does not look ahead", { position: 40, right: 0 }],
+    ["a window", { position: "end", left: 30, right: 0 }],
+    ["a query that sees nothing", { position: -20, right: 0 }],
+    ["two queries", { q: view([2, 6, 2, 64], [768, 64, 384, 1]) }],
+    ["keys of its own for each head", { k: view([2, 6, 90, 64], [34_560, 5760, 64, 1]) }],
+  ] as const)("stay heads with %s", (_, more) => {
+    expect(sharingKeys(request(more))).toBeUndefined();
+  });
+
+  it.each([
+    ["at the end of what counts", { position: "end", right: 0 }],
+    ["at the last key", { position: 89, right: 0, left: 89 }],
+  ] as const)("are queries where the query is %s", (_, more) => {
+    expect(sharingKeys(request(more))?.right).toBe(unlimited);
   });
 });

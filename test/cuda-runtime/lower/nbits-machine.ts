@@ -3,12 +3,17 @@ import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
 import { gemmStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
 import { nbitsStruct } from "../../../cuda-runtime/kernels/gemm-nbits/params.table.ts";
+import { nbitsHopperStruct } from "../../../cuda-runtime/kernels/gemm-nbits-hopper/params.table.ts";
 import type { ElementMemory } from "./struct-reader.ts";
 import { fieldsOf } from "./struct-reader.ts";
 
-/** What gemm-nbits.cu computes, without its tiles. */
+/** What gemm-nbits.cu and gemm-nbits-hopper.cu compute, without their tiles. */
 export function runNBits(launch: Launch, machine: ElementMemory): void {
-  const fields = fieldsOf(launch, nbitsStruct);
+  const { kernel } = launch;
+  const isHopper = kernel.kind === "built" && kernel.family === "gemm-nbits-hopper";
+  const fields = isHopper
+    ? fieldsOf(launch, nbitsHopperStruct).within("q", nbitsStruct)
+    : fieldsOf(launch, nbitsStruct);
   const product = fields.within("p", gemmStruct);
   const read = (view: View | undefined) => view && machine.read(view);
   const [m, n, k, blocks] = [product.int("m"), product.int("n"), product.int("k"), fields.int("blocks")];

@@ -86,7 +86,7 @@ describe("a token behind a buffer of 2,112", () => {
   test("is 25 launches: queries, keys and values are one product, gate and up another", () => {
     const entries = entriesOf(planOf({ ...request, shareCaches: true }));
     expect(entries).toHaveLength(25);
-    expect(entries.filter((entry) => entry === "nbits4_f16_few")).toHaveLength(9);
+    expect(entries.filter((entry) => entry === "nbits4_f16_stream")).toHaveLength(9);
   });
 
   test.each([

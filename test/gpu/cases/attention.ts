@@ -391,6 +391,8 @@ const dims = [8, 13, 16, 24, 32, 40, 48, 64, 72, 80, 96, 128, 160, 192, 250, 256
 const low = Number.NEGATIVE_INFINITY;
 const halves = ["float16", "bfloat16"] as const;
 
+const oneQuery = { batch: 2, heads: 6, group: 3, queries: 1, keys: 2100, dim: 128 } as const;
+
 export const cases: readonly KernelCase[] = [
   ...tensorTiles.flatMap(hopperCases),
   // Every head size on every path; tails of queries and keys.
@@ -426,6 +428,18 @@ export const cases: readonly KernelCase[] = [
   ...(["float16", "float32"] as const).flatMap((type) => [
     attentionCase({ type, heads: 6, group: 3, queries: 40, keys: 50, dim: 64 }),
     attentionCase({ type, heads: 6, group: 6, queries: 1, keys: 300, dim: 64, right: 0, position: 299 }),
+    // One query, whose heads become queries of the keys that they share: masks of each head and of all, a window that leaves it as it is.
+    attentionCase({ ...oneQuery, type, bias: { type, shape: [1, 2, 6, 1, 2100], blocks: 30 } }),
+    attentionCase({
+      ...oneQuery,
+      type,
+      bias: { type, shape: [1, 1, 1, 1, 2100] },
+      position: "end",
+      right: 0,
+    }),
+    attentionCase({ ...oneQuery, type, keep: { shape: [1, 2, 1, 1, 2100], fill: -1e4 }, valueDim: 77 }),
+    attentionCase({ ...oneQuery, type, counts: [2100, 700], position: "end", right: 0 }),
+    attentionCase({ ...oneQuery, type, counts: [2100, 700], position: "end", left: 90, right: 0 }),
     attentionCase({ type, queries: 200, dim: 64, right: 0 }),
     attentionCase({ type, queries: 30, keys: 200, dim: 64, right: 0, position: 170 }),
     attentionCase({ type, queries: 200, dim: 64, right: 0, left: 40 }),

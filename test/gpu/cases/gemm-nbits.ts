@@ -78,6 +78,11 @@ const sizes: readonly Omit<NBitsCase, "type">[] = [
   { m: 1, n: 13_001, k: 192, block: 32 },
   { m: 2, n: 13_000, k: 256, block: 32, zeros: true, bias: true },
   { m: 1, n: 16, k: 24_576, block: 128 },
+  // A row of k that ends within 128 codes; tiles of one box a warp and of two, three rounds of them.
+  { m: 1, n: 64, k: 4032, block: 32 },
+  { m: 2, n: 50, k: 4032, block: 32, zeros: true },
+  { m: 1, n: 9001, k: 1152, block: 32, zeros: true, residual: true },
+  { m: 2, n: 40, k: 18_944, block: 32 },
   { m: 7, n: 33, k: 640, block: 32, bias: true },
   { m: 8, n: 16, k: 512, block: 256 },
   { m: 13, n: 50, k: 520, block: 32, residual: true },
