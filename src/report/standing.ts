@@ -43,7 +43,7 @@ export function bestStepOf({ account }: Pick<ModelReport, "account">): AccountSt
   const left = account.filter(({ step }) => !countedIn.has(step));
   const most = (steps: readonly AccountStep[]) =>
     steps
-      .filter((step) => saved(step) > 0 && (step.saves?.low ?? 0) > 0)
+      .filter((step) => saved(step) > 0 && (step.saves?.low ?? 0) > 0 && step.unsure !== true)
       .reduce<AccountStep | undefined>(
         (best, step) => (best !== undefined && saved(best) >= saved(step) ? best : step),
         undefined,

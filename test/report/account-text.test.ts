@@ -125,11 +125,15 @@ describe("half that is not sure to save", () => {
 
   test.each([
     ["half may save", stepTo(2), {}, "--fix --precision fp16 --unsafe-fixes"],
+    ["half costs", stepTo(-2), {}, "--fix --unsafe-fixes"],
     [
-      "half costs, and FP32 stays",
-      stepTo(-2),
-      {},
-      "--fix --unsafe-fixes; in FP32, as --diff --unsafe-fixes has it",
+      "it has a command, and FP32 stays",
+      stepTo(2),
+      {
+        command: "--fix --unsafe-fixes",
+        written: { microseconds: 3, low: 1, high: 4, after: 9 },
+      },
+      "--fix --unsafe-fixes; as stored 12 µs → 9 µs",
     ],
     [
       "half costs, and NHWC is sure in half alone",
