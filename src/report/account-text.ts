@@ -64,7 +64,7 @@ function writtenTimes({ microseconds, after }: WrittenSaving): string {
  * `249 µs → 249 µs`: what safe fixes make of the file as it is stored. Undefined where what they save of that is within the interval of what
  * they are said to save.
  */
-export function storedTimes(account: readonly AccountStep[]): string | undefined {
+function storedTimes(account: readonly AccountStep[]): string | undefined {
   const { written, saves, needsHalf } = account.find(({ step }) => step === "safe") ?? {};
   if (written === undefined || !saves || needsHalf === true) return undefined;
   const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;

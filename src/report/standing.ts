@@ -8,7 +8,11 @@ import { lacksCasts } from "./fix-flags.ts";
 export interface Standing {
   /** As exported, computed in the target's precision. */
   readonly now: number;
+  /** The file as exported, in the types that it stores. */
+  readonly stored: number;
+  /** The file that `--fix` alone writes, in the types that it stores. */
   readonly afterFix: number;
+  /** Of all steps of the account, in the target's precision. */
   readonly afterAll: number;
   /** Whether that is without what writing half precision takes. */
   readonly lacksCasts: boolean;
@@ -19,14 +23,16 @@ type Accounted = Pick<ModelReport, "account" | "predicted" | "nodes">;
 /** Undefined where nothing is known of the model. */
 export function standingOf({ account, predicted, nodes }: Accounted): Standing | undefined {
   if (nodes === 0) return undefined;
-  const at = (name: AccountStepName) => account.find(({ step }) => step === name)?.microseconds;
-  const now = at("precision") ?? at("exported") ?? predicted.microseconds;
-  const last = account.at(-1)?.microseconds;
-  const isLeft = account.some(({ needsHalf }) => needsHalf === true);
+  const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
+  const stored = stepAt("exported")?.microseconds ?? predicted.microseconds;
+  const now = stepAt("precision")?.microseconds ?? stored;
+  const safe = stepAt("safe");
+  const afterFix = safe?.needsHalf === true ? undefined : (safe?.written?.after ?? safe?.microseconds);
   return {
     now,
-    afterFix: (isLeft ? undefined : at("safe")) ?? now,
-    afterAll: last ?? now,
+    stored,
+    afterFix: afterFix ?? stored,
+    afterAll: account.at(-1)?.microseconds ?? now,
     lacksCasts: lacksCasts(account),
   };
 }

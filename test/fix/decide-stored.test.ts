@@ -59,7 +59,7 @@ describe("padding that pays in half precision alone", () => {
     expect(step && accountCells(step, report.account)[3]).toMatch(
       /^--fix --precision fp16, not sure as stored$/,
     );
-    expect(standingOf(report)?.afterFix).toBe(standingOf(report)?.now);
+    expect(standingOf(report)?.afterFix).toBe(standingOf(report)?.stored);
   });
 
   it("is written unasked in a file that is stored in half", async () => {

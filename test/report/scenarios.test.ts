@@ -30,15 +30,23 @@ describe("where a model stands", () => {
   const of = (steps: readonly AccountStep[]) => modelReport({ account: steps });
 
   test("is its account's, never computed anew", () => {
-    expect(standingOf(of(account))).toEqual({ now: 200, afterFix: 150, afterAll: 80, lacksCasts: true });
+    expect(standingOf(of(account))).toEqual({
+      now: 200,
+      stored: 400,
+      afterFix: 150,
+      afterAll: 80,
+      lacksCasts: true,
+    });
     expect(standingOf(of(accountOf(["exported", 400])))).toEqual({
       now: 400,
+      stored: 400,
       afterFix: 400,
       afterAll: 400,
       lacksCasts: false,
     });
     expect(standingOf(of(accountOf(["exported", 400], ["author", 300])))).toEqual({
       now: 400,
+      stored: 400,
       afterFix: 400,
       afterAll: 300,
       lacksCasts: false,
