@@ -7,6 +7,7 @@ import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/decide-unsafe.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
+import { savedByPass } from "../fix/saved.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
@@ -101,6 +102,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     needsHalf: fixes.asStored !== fixes.inTarget,
     slowerElsewhere: loses && declined,
     foregone,
+    padding: savedByPass("align", fixed, workload.timeline.microseconds, settings),
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(model, settings, []);

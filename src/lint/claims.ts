@@ -38,16 +38,29 @@ export function claimedLayout(groups: readonly Group[], { later }: States): Layo
   return layout?.isTaken === true ? layout : undefined;
 }
 
-/** What padding costs around the products, in passes that grow and copies at the model's ends, is borne by what it saves. */
-export function shareOutCopies(groups: readonly Group[], context: LintContext): void {
+/**
+ * What padding costs around the products, in passes that grow and copies at the model's ends, is borne by what it saves: each of padding and
+ * folding has what its pass saves, as a repair says.
+ */
+export function shareOutCopies(groups: readonly Group[], { decision }: LintContext): void {
+  if (decision === undefined) return;
   const safe = inStep(groups, "safe");
-  const whole = sumOf(safe.map(({ saves }) => saves?.microseconds ?? 0));
-  if (context.decision === undefined) return;
-  const step = context.decision.change.saves.microseconds;
+  const { padding, change } = decision;
+  const isOfPadding = (group: Group) => decision.pads(group.covers);
+  keepWithin(safe.filter(isOfPadding), padding);
+  keepWithin(
+    safe.filter((group) => !isOfPadding(group)),
+    change.saves.microseconds - padding,
+  );
+}
+
+function keepWithin(groups: readonly Group[], step: number): void {
+  const whole = sumOf(groups.map(({ saves }) => saves?.microseconds ?? 0));
   if (whole <= step || whole <= 0) return;
-  for (const group of safe)
+  const part = Math.max(0, step) / whole;
+  for (const group of groups)
     if (group.saves !== null)
-      group.saves = capped(group.saves, (group.saves.microseconds * step) / whole, group.saves.of);
+      group.saves = capped(group.saves, group.saves.microseconds * part, group.saves.of);
 }
 
 /**

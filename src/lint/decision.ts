@@ -10,7 +10,7 @@ import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
-import { passesBehind } from "./passes-behind.ts";
+import { isPadded, passesBehind } from "./passes-behind.ts";
 
 export interface LeftReason {
   readonly message: string;
@@ -28,6 +28,8 @@ export interface DecidedFix {
   readonly slowerElsewhere?: string | undefined;
   /** Whether `--fix` alone leaves them: they gain in half precision, and not for sure in the types that the file stores. */
   readonly needsHalf?: boolean;
+  /** Microseconds of the change that padding saves, with what it costs around the products; the rest is folding's. */
+  readonly padding?: number | undefined;
   /** Microseconds that safe fixes would save which are declined as a whole. */
   readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten. */
@@ -158,6 +160,7 @@ export class Decision {
   readonly slowerElsewhere: string | undefined;
   readonly needsHalf: boolean;
   readonly foregone: number | undefined;
+  readonly padding: number;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
@@ -169,12 +172,23 @@ export class Decision {
 
   constructor(
     before: Workload,
-    { after, change, reasonFor, isRewritten, slowerElsewhere, needsHalf, foregone, ...ends }: DecidedFix,
+    {
+      after,
+      change,
+      reasonFor,
+      isRewritten,
+      slowerElsewhere,
+      needsHalf,
+      foregone,
+      padding,
+      ...ends
+    }: DecidedFix,
   ) {
     this.#inHalf = ends.inHalf;
     this.#inLayout = ends.inLayout;
     this.needsHalf = needsHalf === true;
     this.foregone = foregone;
+    this.padding = padding ?? change.saves.microseconds;
     this.slowerElsewhere = slowerElsewhere;
     this.after = after;
     this.change = change;
@@ -198,6 +212,15 @@ export class Decision {
     return change === undefined || passes.length === 0
       ? change?.saves
       : combineSavings([change, ...passes].map(({ saves }) => saves));
+  }
+
+  /** Whether some of these kernels get another size, and are not only folded away or together. */
+  pads(steps: Iterable<Step>): boolean {
+    for (const step of steps) {
+      const change = this.#changes.get(step);
+      if (change !== undefined && isPadded(change)) return true;
+    }
+    return false;
   }
 
   /** What becomes of several kernels, in all; undefined where all of them stay as they are. */

@@ -145,18 +145,31 @@ export function accountLines(account: readonly AccountStep[], of: AccountOf = "m
   return alignColumns(rows, ["left", "right", "left", "left"]).map((line) => line.trimEnd());
 }
 
-/** `saves 268 µs, 25 % (126 to 479 µs)`: of the step before. */
-function savingOf(
-  { saves, microseconds, measured: isMeasured, unsure }: AccountStep,
+/**
+ * What a step saves, a part of the predicted time, as findings' shares are; of a step to another precision a part of the time before it. Undefined
+ * where it saves nothing of anything.
+ */
+export function shareOf(
+  { step, saves, microseconds }: AccountStep,
   account: readonly AccountStep[],
-): string {
+): number | undefined {
+  if (saves === null) return undefined;
+  const predicted = account.find((each) => each.step === "precision") ?? account[0];
+  const isPrecision = step === "precision" || step === "half";
+  const whole = isPrecision ? microseconds + saves.microseconds : (predicted?.microseconds ?? 0);
+  return whole > 0 ? saves.microseconds / whole : undefined;
+}
+
+/** `saves 268 µs, 25 % (126 to 479 µs)`. */
+function savingOf(step: AccountStep, account: readonly AccountStep[]): string {
+  const { saves, measured: isMeasured, unsure } = step;
   if (saves === null) {
     const [first] = account;
     if (first?.measured === true) return "(measured)";
     return first === undefined ? "" : `(${durationRange(first.low, first.high)})`;
   }
-  const before = microseconds + saves.microseconds;
-  const share = before > 0 ? `, ${percent(Math.abs(saves.microseconds) / before)}` : "";
+  const part = shareOf(step, account);
+  const share = part === undefined ? "" : `, ${percent(Math.abs(part))}`;
   return `${claimOf(saves, share, unsure)}${isMeasured === true ? "; measured" : ""}`;
 }
 

@@ -1,7 +1,7 @@
 /** @file Where a model stands by its account: now, after `--fix`, after every step that could be taken; and the step that saves most. */
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
-import { accountCells } from "./account-text.ts";
+import { accountCells, shareOf } from "./account-text.ts";
 import { lacksCasts } from "./fix-flags.ts";
 
 /** Microseconds of one run. */
@@ -57,12 +57,12 @@ export function bestStepOf({ account }: Pick<ModelReport, "account">): AccountSt
   return most(left) ?? most(account);
 }
 
-/** `safe fixes 19.5 µs, 20 %`: of the step before, as the account has it. */
+/** `safe fixes 19.5 µs, 20 %`: as the account has it. */
 export function bestStepText(model: Pick<ModelReport, "account">): string {
   const best = bestStepOf(model);
   if (best === undefined) return "";
   const saved = best.saves?.microseconds ?? 0;
   const [name] = accountCells(best, model.account);
-  const share = percent(saved / (best.microseconds + saved));
+  const share = percent(shareOf(best, model.account) ?? 0);
   return `${name} ${duration(saved)}, ${share}${countedIn.has(best.step) ? " (counted in)" : ""}`;
 }

@@ -55,7 +55,7 @@ describe("where a model stands", () => {
   });
 
   test("has a step that saves most; of one that is counted in already it is said", () => {
-    expect(bestStepText(of(account))).toBe("by its author 70 µs, 47 %");
+    expect(bestStepText(of(account))).toBe("by its author 70 µs, 35 %");
     expect(bestStepText(of(accountOf(["exported", 400], ["precision", 100], ["kept", 120])))).toBe(
       "in FP16 300 µs, 75 % (counted in)",
     );
