@@ -5,6 +5,7 @@
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { changeBetween } from "./change.ts";
+import { leastOf } from "./least.ts";
 import { isMeasured } from "./measured.ts";
 import type { Workload } from "./workload.ts";
 
@@ -93,16 +94,18 @@ function asFile({ written, needsHalf, command, unsure }: Omit<AccountState, "ste
 }
 
 /**
- * What subtracting one step's interval from the other's leaves room for, and no more than what there is: widths of changes add up apart
- * from those of totals, of which either may be measured. Which findings are claimed is decided by the changes alone.
+ * What subtracting one step's interval from the other's leaves room for, and no more than what there is, less what the rest takes at the least:
+ * widths of changes add up apart from those of totals, of which either may be measured. Which findings are claimed is decided by the changes
+ * alone.
  */
 function subtracted(
   { microseconds, low, high }: Saving,
   { timeline: before }: Workload,
-  { timeline: after }: Workload,
+  left: Workload,
 ): Saving {
+  const { timeline: after } = left;
   const least = before.low - after.high;
-  const most = Math.min(before.high - after.low, before.microseconds);
+  const most = Math.min(before.high - after.low, before.microseconds - leastOf(left));
   return {
     microseconds,
     low: Math.min(microseconds, Math.max(low, least)),
