@@ -6,13 +6,14 @@ import type { OpenModel } from "../onnx/open.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Fix } from "./outcome.ts";
 import { type Applied, changesTypes, type FixNote, type FixSettings, priced } from "./pipeline.ts";
+import { isTimedAsStored } from "./stored-types.ts";
 
 /** Microseconds of one run by note of a change; one that stands for nothing has none. */
 export function savedBy({ fixed, states, settings }: Fix): ReadonlyMap<FixNote, number> {
   const [exported, inPrecision] = states.map(({ workload }) => workload.timeline.microseconds);
   const toHalf = changesTypes(settings) ? fixed.applied.findIndex(isToHalf) : -1;
   // A file that keeps its types is priced in them throughout where another type was asked for, as its account begins and ends.
-  const isStored = (index: number) => changesTypes(settings) && (toHalf < 0 || index >= toHalf);
+  const isStored = (index: number) => isTimedAsStored(settings) && (toHalf < 0 || index >= toHalf);
   const saved = new Map<FixNote, number>();
   let last = (isStored(-1) ? exported : inPrecision) ?? 0;
   for (const [index, { notes, after }] of fixed.applied.entries()) {
