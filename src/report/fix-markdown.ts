@@ -47,9 +47,14 @@ function timeLines(fix: FixView): string[] {
   return [`${parts.filter((part) => part !== "").join("; ")}.`, ""];
 }
 
-function accountLines({ account }: FixView): string[] {
+function accountLines({ account, flags }: FixView): string[] {
   if (account === null || account.length < 2) return [];
-  const rows = account.map((step) => `| ${accountCells(step, account, "repair").map(escaped).join(" | ")} |`);
+  const rows = account.map(
+    (step) =>
+      `| ${accountCells(step, account, flags ?? [])
+        .map(escaped)
+        .join(" | ")} |`,
+  );
   return ["| step | predicted | | by |", "|---|---:|---|---|", ...rows, ""];
 }
 

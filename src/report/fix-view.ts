@@ -10,6 +10,8 @@ export interface FixView {
   readonly destination: string;
   readonly changed: boolean;
   readonly written: boolean;
+  /** That ask for it; null where nothing could be repaired. */
+  readonly flags?: readonly string[] | null;
   readonly microseconds: { readonly before: number; readonly after: number } | null;
   /** The same in the types that the file stores, where `microseconds` are of another precision and the types stay. */
   readonly stored?: { readonly before: number; readonly after: number } | null;

@@ -6,6 +6,7 @@ import { compare } from "../../src/api/compare.ts";
 import { type FixOptions, fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
+import { accountCells } from "../../src/report/account-text.ts";
 import { temporaryFolder } from "../cli/models.ts";
 import { rounding } from "../lint/sums.ts";
 import { weight } from "../passes/padding.ts";
@@ -71,7 +72,7 @@ describe("the zoo", () => {
   eachModel<StackId>([...onStacks, ["bert", "ort-cuda"], ["crnn", "inductor"]])(
     "%s on %s: headline, steps and changes are of the types that are stored",
     async (name, on) => {
-      const { account, microseconds, stored, notes } = await fix(zooModel(name), {
+      const { account, microseconds, stored, notes, flags } = await fix(zooModel(name), {
         ...named,
         stack: on,
         dryRun: true,
@@ -79,6 +80,8 @@ describe("the zoo", () => {
       const steps = account ?? [];
       expect(steps.filter(({ precision }) => precision !== "as-is")).toEqual([]);
       expect(stored).toBeNull();
+      const ways = steps.slice(1).map((step) => accountCells(step, steps, flags ?? [])[3]);
+      expect(ways.filter((way) => way !== "--fix --layout nhwc")).toEqual([]);
       const report = await lint(zooModel(name), { stack: on });
       const exported = report.account.find(({ step }) => step === "exported");
       const { before, after } = microseconds ?? { before: Number.NaN, after: Number.NaN };
