@@ -104,7 +104,10 @@ const names: Readonly<
     waysTo[step.precision](step, account),
   ],
   safe: (step, account) => ["safe fixes", safeFlags(step, account)],
-  half: (step, account) => ["half precision", toHalf(step, halfOf(step.precision), account)],
+  half: (step, account) => [
+    `in ${precisionNames[step.precision]}`,
+    toHalf(step, halfOf(step.precision), account),
+  ],
   kept: (step, account, of) => ["FP32 kept, Casts", writtenText(step, account, of)],
   layout: (step, account) => ["layout", layoutFlags(step, account)],
   author: () => ["by its author", "in the network or its export"],

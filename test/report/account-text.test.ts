@@ -162,6 +162,18 @@ test.each([
   },
 );
 
+test.each(["fp16", "bf16"] as const)(
+  "a step to %s is called the same whether the target computes in it or a file is brought to it",
+  (precision) => {
+    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+    const named = (["precision", "half"] as const).map((step) => {
+      const each: AccountStep = { ...times, step, saves: times, precision };
+      return accountCells(each, [exported, each]).slice(0, 1);
+    });
+    expect(named[1]).toEqual(named[0]);
+  },
+);
+
 describe("a repair's steps", () => {
   const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
   const inHalf: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
