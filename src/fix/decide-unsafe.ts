@@ -68,8 +68,7 @@ function floatFrom(safe: SafeFix, settings: FixSettings, whole: number): Unsafe 
 }
 
 /**
- * NHWC that is asked for by name in a file that keeps its types: padding that is not sure to gain there in NCHW may gain in NHWC, and nothing pads
- * behind that.
+ * NHWC that is asked for by name in a file that keeps its types: padding that is not sure to gain there in NCHW may gain in NHWC.
  */
 function floatInLayout(
   { inTarget, asStored: stored }: SafeFixes,
