@@ -5,7 +5,6 @@
 import { isNhwcBody } from "../facts/nhwc-body.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { nhwcDomain } from "../ops/nhwc.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { turnedBack } from "../passes/channels-last/turned-back.ts";
 import {
@@ -21,13 +20,14 @@ import { inTurn, runToFixedPoint } from "./rounds.ts";
 /** `settings` are those of safe passes. Undefined where nothing was turned, or nothing of it is padded. Throws InputError. */
 export function repairedBehindLayout(model: OpenModel, settings: FixSettings): FixedModel | undefined {
   const { root } = unboundFacts(priced(model, settings));
-  const isTurned = [...root.children.values()].some(([body]) => body !== undefined && isNhwcBody(body));
-  if (!isTurned) return undefined;
+  const bodies = [...root.children].filter(([, [body]]) => body !== undefined && isNhwcBody(body));
+  if (bodies.length === 0) return undefined;
   const back = asBefore(model, settings);
   const repaired = runToFixedPoint(back, { ...settings, leaveOut: withFolding(settings.leaveOut) });
   const axes = repaired.parts.get("align");
   if (axes === undefined) return undefined;
-  const stayed = new Set(model.graph.nodes.filter(({ domain }) => domain !== nhwcDomain).map(labelOf));
+  const calls = new Set(bodies.map(([call]) => call));
+  const stayed = new Set(model.graph.nodes.filter((node) => !calls.has(node)).map(labelOf));
   const turned = runToFixedPoint(repaired.model, layoutAgain(settings, stayed));
   // What is folded is what turning back has laid bare.
   const notes = repaired.notes.filter(({ pass, kind }) => pass !== "fold" || kind !== "changed");
