@@ -1,7 +1,7 @@
 /**
  * @file A campaign of fixes over drawn networks: is anything proven that is wrong, is anything refused?
  *
- *   node scripts/run.mjs scripts/fuzz-fix.ts [--runs 4000] [--minutes 60] [--seed 1] [--modes safe,fp16,bf16,nhwc,all]
+ *   node scripts/run.mjs scripts/fuzz-fix.ts [--runs 4000] [--minutes 60] [--seed 1] [--modes safe,fp16,bf16,nhwc,all,again]
  *       [--workers 1] [--state FILE.jsonl] [--out bench/results/fuzz-fix.md]
  *
  * `--runs` networks for each mode, with the seeds from --seed on. Every network is fixed and proven as by `tc-lint --fix`,

@@ -24,6 +24,8 @@ export interface FixEntry {
   readonly destination: string;
   readonly changed: boolean;
   readonly written: boolean;
+  /** That ask for it: `["--fix", "--layout", "nhwc"]`; null where nothing could be repaired. */
+  readonly flags: readonly string[] | null;
   /** Null where nothing was proven: nothing changed, or nothing was written. */
   readonly proof: Proof | null;
   /** What half precision knew of the sizes of values; null without it. */
@@ -76,6 +78,7 @@ export function entryOf(
     destination,
     changed,
     written,
+    flags,
     proof,
     measurement,
     account,
@@ -93,6 +96,7 @@ export function entryOf(
     destination,
     changed,
     written,
+    flags,
     proof,
     ranges: ranges ?? null,
     measurement,
@@ -128,6 +132,7 @@ export function failedEntry(
     destination,
     changed: false,
     written: false,
+    flags: null,
     proof: null,
     measurement: null,
     ranges: null,

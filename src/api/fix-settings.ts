@@ -1,6 +1,6 @@
 /** @file From the settings of a lint and what is asked of a repair to what the passes are told. */
 import { invalidNode } from "../facts/invalid-node.ts";
-import type { FixChoice } from "../fix/choice.ts";
+import { type FixChoice, flagsOf } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
 import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
@@ -58,6 +58,7 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(asked, workload, cost),
     passes: [...customPasses(asked), ...passesOf(fix)],
+    flags: flagsOf(fix),
     rebatch: fix.batch === undefined ? undefined : rebatch,
     options: {
       halfType: fix.half === "bf16" ? "bfloat16" : "float16",
@@ -175,7 +176,7 @@ const declinedBy: Readonly<Record<Reason["kind"], LeftReason["declined"]>> = {
 /** Of a repair that measures: what the user lets it do is proposed, whatever is predicted of it. */
 export function proposing(settings: FixSettings): FixSettings {
   const options = { ...settings.options, halfOnlyWhereFaster: false, nhwcOnlyWhereFaster: false };
-  return { ...settings, options, onlyWhereFaster: false };
+  return { ...settings, options, onlyWhereFaster: false, flags: [...(settings.flags ?? []), "--prove"] };
 }
 
 export function withRanges(settings: FixSettings, ranges: Ranges | undefined): FixSettings {

@@ -10,7 +10,7 @@ import { compareFindings, noFindings } from "./findings.ts";
 import { compareGraphs, nodeNames } from "./graph.ts";
 import { newNames } from "./new-names.ts";
 import type { FileStatus, ModelComparison, SideReport } from "./result.ts";
-import { compareTimes, haveSameTypes, storedTimes } from "./time.ts";
+import { compareTimes, storedTimes, verdictOfBoth } from "./time.ts";
 
 /** One of the two, with what it was priced and linted with. */
 export interface Side {
@@ -68,11 +68,10 @@ function compareBoth(base: Side, head: Side, names: NewNames): Both {
     : { time: null, kernels: [] };
   const asked = times.time;
   const stored = asked === null ? null : storedTimes(base.workload, head.workload, { cost, names, asked });
-  const deciding = haveSameTypes(base.workload, head.workload) ? asked : (stored?.time ?? asked);
   return {
     ...times,
     stored,
-    verdict: deciding?.verdict ?? null,
+    verdict: asked && verdictOfBoth(base.workload, head.workload, asked, stored?.time),
     findings: compareFindings(base.report, head.report, {
       base: nodeNames(base.model),
       head: nodeNames(head.model),

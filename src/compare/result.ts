@@ -117,10 +117,13 @@ export interface ModelComparison {
   readonly time: TimeChange | null;
   /**
    * Null where `time` is of the types that are stored; where products of both are stored in the same ones, set only where it differs by more
-   * than the interval of `time`.
+   * than the interval of `time`, or says otherwise.
    */
   readonly stored: StoredChange | null;
-  /** By the types that the files store, where these differ: that is what runs. Null where `time` is. */
+  /**
+   * By the types that the files store: that is what runs. Where both store the same, and not the half that is asked for, `slower` also where `time` says so.
+   * Null where `time` is.
+   */
   readonly verdict: ChangeVerdict | null;
   /** The largest change first. */
   readonly kernels: readonly KernelChange[];

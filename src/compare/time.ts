@@ -3,6 +3,7 @@ import type { CostModel } from "../cost/model.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import { regressionOf } from "../lint/budgets.ts";
+import { isHalf } from "../workload/account.ts";
 import { differenceBetween, type NewNames, negated, type StepChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -33,7 +34,7 @@ export function compareTimes(
 
 /**
  * What the files take as they are stored, where their products are not of the same types, or where that differs by more than `asked`, the
- * difference in the target's precision, has room for; else it is `asked` in other words.
+ * difference in the target's precision, has room for, or is another verdict; else it is `asked` in other words.
  */
 export function storedTimes(
   base: Workload,
@@ -45,12 +46,30 @@ export function storedTimes(
   if (before === undefined || after === undefined) return null;
   const { time } = compareTimes(before, after, cost, names);
   const isWithin = time.microseconds >= asked.low && time.microseconds <= asked.high;
-  if (isWithin && haveSameTypes(base, head)) return null;
+  const isAlike = isWithin && time.verdict === asked.verdict;
+  if (isAlike && haveSameTypes(base, head)) return null;
   return { base: before.timeline.microseconds, head: after.timeline.microseconds, time };
 }
 
+/**
+ * What the comparison comes to. Files run in the types that they store: where these differ that decides, and where the target asks for a half that neither
+ * stores, nothing is faster that is not so as stored. It is slower as well where it is so in the half that both are meant to be brought to.
+ */
+export function verdictOfBoth(
+  base: Workload,
+  head: Workload,
+  asked: TimeChange,
+  stored: TimeChange | undefined,
+): ChangeVerdict {
+  if (stored === undefined) return asked.verdict;
+  const isSame = haveSameTypes(base, head);
+  // A setting of the stack runs a file in TF32, and nobody stores codes for it.
+  if (isSame && !isHalf(head.target.precision)) return asked.verdict;
+  return isSame && asked.verdict === "slower" && stored.verdict !== "faster" ? "slower" : stored.verdict;
+}
+
 /** Whether products of both are stored in the same types. */
-export function haveSameTypes(base: Workload, head: Workload): boolean {
+function haveSameTypes(base: Workload, head: Workload): boolean {
   return typesOf(base) === typesOf(head);
 }
 

@@ -1,4 +1,4 @@
-/** @file What the user lets a repair do. */
+/** @file What the user lets a repair do, and the flags that say so. */
 import type { BatchChoice } from "../passes/batch/batch.ts";
 
 /** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
@@ -18,4 +18,20 @@ export interface FixChoice {
   readonly nhwcForm: "portable" | "ort-cuda";
   /** Instead of the batch that the file fixes: a size, or a symbol that the caller binds. */
   readonly batch: BatchChoice | undefined;
+}
+
+/** As the command line names it: what is decided place by place is asked for by `--unsafe-fixes`. */
+export function flagsOf({
+  half,
+  halfOnlyWhereFaster,
+  nhwc,
+  nhwcOnlyWhereFaster,
+}: FixChoice): readonly string[] {
+  const isDecided = (half !== undefined && halfOnlyWhereFaster) || (nhwc && nhwcOnlyWhereFaster);
+  return [
+    "--fix",
+    ...(half === undefined || halfOnlyWhereFaster ? [] : ["--precision", half]),
+    ...(nhwc && !nhwcOnlyWhereFaster ? ["--layout", "nhwc"] : []),
+    ...(isDecided ? ["--unsafe-fixes"] : []),
+  ];
 }

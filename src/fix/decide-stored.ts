@@ -35,11 +35,16 @@ export function decideStored(original: OpenModel, safe: SafeFix, settings: FixSe
   };
 }
 
-function whyLeft({ microseconds, low, high, after }: WrittenSaving, half: string): string {
+/** `where`: in what the repaired model was looked at. */
+export function whyLeft(
+  { microseconds, low, high, after }: WrittenSaving,
+  half: string,
+  where = "in the types that it stores",
+): string {
   const times = `${duration(after + microseconds)} → ${duration(after)}`;
   const why =
     low > 0
       ? `saves less than --min-saving: predicted ${times}`
       : `may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
-  return `in the types that it stores the repaired model ${why}; --precision ${half} makes it, in half`;
+  return `${where} the repaired model ${why}; --precision ${half} makes it, in half`;
 }

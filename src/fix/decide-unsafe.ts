@@ -9,9 +9,9 @@ import type { WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
-import type { SafeFix } from "./decide.ts";
+import { left, type SafeFix } from "./decide.ts";
 import { belowThreshold, decidedIn, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
-import type { SafeFixes } from "./decide-stored.ts";
+import { type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
 import {
   asStored,
   changesTypes,
@@ -23,6 +23,7 @@ import {
   unchanged,
 } from "./pipeline.ts";
 import { inTurn, runToFixedPoint } from "./rounds.ts";
+import { isTimedAsStored, keepsTypes } from "./stored-types.ts";
 
 export interface Unsafe {
   /** What they begin with: of a file that stays FP32, what safe fixes gain in FP32. */
@@ -40,13 +41,11 @@ export interface Unsafe {
  * The unsafe passes of `settings` over what safe ones left. What was asked for by name is done; else what is predicted to take the least of
  * what saves at least the threshold, its interval above zero. `whole` is what the file takes, in microseconds. Throws InputError.
  */
-export function decideUnsafe(
-  { inTarget, asStored: stored }: SafeFixes,
-  settings: FixSettings,
-  whole: number,
-): Unsafe {
+export function decideUnsafe(fixes: SafeFixes, settings: FixSettings, whole: number): Unsafe {
+  const { inTarget, asStored: stored } = fixes;
   const kept = stored.fixed.model;
-  const plain = () => ({ safe: stored, ...laidOut(unchanged(kept), settings, whole), isHalved: false });
+  const plain = () => floatFrom(stored, settings, whole);
+  if (keepsTypes(settings)) return floatInLayout(fixes, settings, whole);
   if (!changesTypes(settings)) return plain();
   const inHalf = (options: Partial<FixSettings["options"]>) =>
     halved(inTarget, { ...settings, options: { ...settings.options, ...options } }, whole);
@@ -64,6 +63,29 @@ export function decideUnsafe(
   return { ...leftFloat(kept, best, named, settings), foreseen };
 }
 
+function floatFrom(safe: SafeFix, settings: FixSettings, whole: number): Unsafe {
+  return { safe, ...laidOut(unchanged(safe.fixed.model), settings, whole), isHalved: false };
+}
+
+/**
+ * NHWC that is asked for by name in a file that keeps its types: padding that is not sure to gain there in NCHW may gain in NHWC.
+ */
+function floatInLayout(
+  { inTarget, asStored: stored }: SafeFixes,
+  settings: FixSettings,
+  whole: number,
+): Unsafe {
+  const plain = floatFrom(stored, settings, whole);
+  if (inTarget === stored) return plain;
+  const padded = floatFrom(inTarget, settings, whole);
+  const [before, after] = [plain, padded].map(({ fixed }) => asWritten(fixed.model, settings));
+  if (before === undefined || after === undefined) return plain;
+  const saves = writtenBetween(before, after, settings.cost);
+  if (isSureGain(saves, before, settings)) return padded;
+  const declined = whyNotPadded(saves, settings.target.precision, "in NHWC and the types that it stores");
+  return { ...plain, safe: { ...stored, fixed: left(stored.fixed.model, declined), declined } };
+}
+
 /** What was asked for by name and is not there to be made, with what is said of it. */
 function notHalved(plain: Unsafe, { fixed: { notes } }: Unsafe): Unsafe {
   return { ...plain, fixed: { ...plain.fixed, notes: [...halfNotes(notes), ...plain.fixed.notes] } };
@@ -73,7 +95,11 @@ function halfNotes(notes: readonly FixNote[]): readonly FixNote[] {
   return notes.filter(({ kind, pass }) => kind !== "changed" && pass === "half");
 }
 
-function layoutInHalf(model: OpenModel, settings: FixSettings, whole: number): LayoutDecision | undefined {
+export function layoutInHalf(
+  model: OpenModel,
+  settings: FixSettings,
+  whole: number,
+): LayoutDecision | undefined {
   const passes = layoutPasses(settings);
   if (passes.length === 0) return undefined;
   return layoutIn(inHalfOf(priced(model, settings), settings), model, { ...settings, passes }, whole);
@@ -205,17 +231,17 @@ function withoutChanges({ notes }: FixedModel, model: OpenModel): FixedModel {
   return { ...unchanged(model), notes: notes.filter(({ kind }) => kind !== "changed") };
 }
 
-/** A file that is to be brought to half, or may be, is priced in the types that it stores. */
+/** A file that is to be brought to half, or may be, and one that keeps its types, is priced in the types that it stores. */
 export function asWritten(model: OpenModel, settings: FixSettings): Workload {
   const workload = priced(model, settings);
-  return changesTypes(settings) ? pricedAt(workload, "as-is", settings.cost) : workload;
+  return isTimedAsStored(settings) ? pricedAt(workload, "as-is", settings.cost) : workload;
 }
 
 function laidOut(before: FixedModel, settings: FixSettings, whole: number): Pick<Unsafe, "fixed" | "padded"> {
   const { model } = before;
   const passes = layoutPasses(settings);
   if (passes.length === 0) return { fixed: before, padded: model };
-  const stored = changesTypes(settings) ? asStored(settings) : settings;
+  const stored = isTimedAsStored(settings) ? asStored(settings) : settings;
   return { fixed: inTurn(before, inLayout(model, { ...stored, passes }, whole)), padded: model };
 }
 

@@ -7,6 +7,7 @@ import type { OpenModel } from "../onnx/open.ts";
 import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
 import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
 import type { Workload } from "../workload/workload.ts";
+import { repairedBehindLayout } from "./behind-layout.ts";
 import { type FixedModel, type FixSettings, priced, proposalOf, unchanged } from "./pipeline.ts";
 import { runToFixedPoint } from "./rounds.ts";
 
@@ -49,7 +50,7 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
     };
     return { ...nothing, whyUnsolved };
   }
-  const fixed = runToFixedPoint(original, safe);
+  const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
   if (!fixed.changed) return { ...nothing, fixed };
   const after = priced(fixed.model, safe);
   const change = changeBetween(before, after, settings.cost);

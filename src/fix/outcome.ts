@@ -24,6 +24,8 @@ export interface FixOutcome {
   readonly destination: string;
   readonly changed: boolean;
   readonly written: boolean;
+  /** That ask for it: `["--fix", "--layout", "nhwc"]`. */
+  readonly flags: readonly string[];
   readonly notes: readonly FixNote[];
   readonly diff: ModelDiff;
   /** Where the model stands before and after each step that was taken. */
@@ -78,6 +80,7 @@ export function outcomeOf(
     path,
     destination,
     changed: fixed.changed,
+    flags: settings.flags ?? ["--fix"],
     notes: [
       ...fixed.notes.map((note) =>
         note.kind === "changed" ? { ...note, microseconds: saved.get(note) } : note,

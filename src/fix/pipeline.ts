@@ -38,6 +38,8 @@ import { readingUpTo } from "./unread.ts";
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
   readonly passes: readonly Pass[];
+  /** The flags that ask for them; `--fix` alone by default. */
+  readonly flags?: readonly string[] | undefined;
   /** Gives the model another batch before all of them: what they begin with, and are priced against. */
   readonly rebatch?: Pass | undefined;
   readonly options: PassOptions;

@@ -4,22 +4,13 @@ import { groupBy } from "../ir/group.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { explainer, type Reason } from "../passes/align/remainder.ts";
-import { turnedBack } from "../passes/channels-last/turned-back.ts";
 import type { PassContext } from "../passes/pass.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import { shareWithin } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
+import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
-import { decideSafe } from "./decide.ts";
-import {
-  type FixNote,
-  type FixSettings,
-  patched,
-  priced,
-  pricingOf,
-  runPasses,
-  unboundFacts,
-} from "./pipeline.ts";
+import { type FixNote, type FixSettings, priced, pricingOf, runPasses, unboundFacts } from "./pipeline.ts";
 
 /** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
 export interface Declined {
@@ -50,7 +41,9 @@ export function remainderNotes(
   const reasonFor = reasons(model, settings, left);
   const notes = found.map(({ rule, product, microseconds }): FixNote => {
     const own = reasonFor(product);
-    const note = { pass: "align", rule, node: product.node, microseconds } as const;
+    // By the name that a reader of the file knows: bodies of functions have none of their own.
+    const { node } = siteOf(product.node, product.scope);
+    const note = { pass: "align", rule, node, microseconds } as const;
     // What the solver would do and the whole model does not pay for has no reason of its own.
     if (declined !== undefined && isSolved(own))
       return { ...note, kind: "kept", message: declined.message, isPart: declined.foregone !== undefined };
@@ -90,7 +83,7 @@ export function reasons(
   let before: ReturnType<typeof reasonsBefore> | undefined;
   return (product) => {
     if (!isNhwcBody(product.scope)) return own(product);
-    before ??= reasonsBefore(model, workload, settings);
+    before ??= reasonsBefore(model, settings);
     return before(product);
   };
 }
@@ -111,34 +104,18 @@ function explained(workload: Workload, settings: FixSettings, leftOut?: PassCont
  * Of what a step to NHWC turned: padding is decided before the layout, so that the file behind that step leaves what the file before it
  * leaves, and for the same reason.
  */
-function reasonsBefore(
-  model: OpenModel,
-  workload: Workload,
-  settings: FixSettings,
-): (product: CostedProduct) => Reason {
-  const back = patched(model, turnedBack(unboundFacts(workload)), "tc-lint.preview.data");
+function reasonsBefore(model: OpenModel, settings: FixSettings): (product: CostedProduct) => Reason {
+  const back = asBefore(model, settings);
   // Transposes of neighbours go.
   const folds = settings.passes.filter(({ name }) => name === "fold");
   const plain = runPasses(back, { ...settings, passes: folds, leaveOut: undefined }).model;
   const before = priced(plain, settings);
   const own = explained(before, settings);
   const products = groupBy(before.products, ({ node }) => labelOf(node));
-  let whole: Reason | undefined;
   return ({ node, scope }) => {
     const [product, ...namesakes] = products.get(labelOf(siteOf(node, scope).node)) ?? [];
-    if (product === undefined || namesakes.length > 0) return turned;
-    const reason = own(product);
-    if (reason.kind !== "other-axis") return reason;
-    whole ??= notPadded(plain, settings);
-    return whole;
+    return product === undefined || namesakes.length > 0 ? turned : own(product);
   };
-}
-
-/** Of what the solver pads: whether the model as a whole is worth it. */
-function notPadded(model: OpenModel, settings: FixSettings): Reason {
-  const { fixed, declined, whyUnsolved } = decideSafe(model, settings);
-  const message = fixed.changed ? undefined : (declined ?? whyUnsolved?.());
-  return message === undefined ? turned : { kind: "uncertain", message };
 }
 
 const turned: Reason = {

@@ -14,13 +14,14 @@ import {
   type FixSettings,
   priced,
 } from "./pipeline.ts";
+import { isTimedAsStored } from "./stored-types.ts";
 
 /** Microseconds of one run by note of a change; one that stands for nothing has none. */
 export function savedBy({ fixed, states, settings }: Fix): ReadonlyMap<FixNote, number> {
   const [exported, inPrecision] = states.map(({ workload }) => workload.timeline.microseconds);
   const toHalf = changesTypes(settings) ? fixed.applied.findIndex(isToHalf) : -1;
   // A file that keeps its types is priced in them throughout where another type was asked for, as its account begins and ends.
-  const isStored = (index: number) => changesTypes(settings) && (toHalf < 0 || index >= toHalf);
+  const isStored = (index: number) => isTimedAsStored(settings) && (toHalf < 0 || index >= toHalf);
   const times = fixed.applied.map(({ after }, index) => timeOf(after, isStored(index), settings));
   const start = (isStored(-1) ? exported : inPrecision) ?? 0;
   const own = times.map((time, index) => (times[index - 1] ?? start) - time);

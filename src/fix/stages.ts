@@ -10,6 +10,8 @@ import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
 import type { NotMade } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
+import { withSlowerLayout } from "./slower-layout.ts";
+import { isTimedAsStored } from "./stored-types.ts";
 
 export interface Staged extends NotMade {
   readonly fixed: FixedModel;
@@ -24,12 +26,13 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const fixes = decideStored(original, decideSafe(original, settings), settings);
   const behind = decideUnsafe(fixes, settings, whole);
   const { safe } = behind;
-  const fixed = inTurn(safe.fixed, behind.fixed);
+  const made = inTurn(safe.fixed, behind.fixed);
   // In half a product may be off a multiple that it met before.
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
   const states = statesOf(original, fixes, behind, settings);
+  const fixed = withSlowerLayout(made, states, { fixes, settings, whole });
   return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };
 }
 
@@ -43,8 +46,8 @@ function statesOf(
 ): AccountState[] {
   const { safe, fixed } = behind;
   const before = priced(original, settings);
-  // A file that nobody asked to keep its types, and that keeps them, is told in these: half is no step of it.
-  if (changesTypes(settings) && !behind.isHalved && isHalf(before.target.precision)) {
+  // A file that keeps its types is told in these, asked to or not: half is no step of it.
+  if (isTimedAsStored(settings) && !behind.isHalved && isHalf(before.target.precision)) {
     const inStored = (step: "exported" | "safe" | "layout", model: OpenModel): AccountState => ({
       step,
       workload: asWritten(model, settings),

@@ -1,4 +1,4 @@
-/** @file Names for new values: free in every scope of the model, the same in every run. */
+/** @file Names for new values and nodes: free in every scope of the model, the same in every run. */
 import type { Graph, Model } from "./model.ts";
 
 export class FreshNames {
@@ -34,6 +34,7 @@ export class FreshNames {
 function collect(graph: Graph, taken: Set<string>): void {
   for (const name of graph.values.keys()) taken.add(name);
   for (const node of graph.nodes) {
+    if (node.name !== "") taken.add(node.name);
     for (const { value } of node.attributes) {
       if (value.type === "graph") collect(value.graph, taken);
       else if (value.type === "graphs") for (const inner of value.graphs) collect(inner, taken);

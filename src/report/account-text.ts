@@ -4,6 +4,7 @@ import { type Changed, fixFlags, halfOf } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
 import { changedBy, lacksCasts } from "./fix-flags.ts";
+import { givenFor, isHalf, mayStoreHalf, type RepairFlags } from "./repair-text.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -49,12 +50,12 @@ function writtenText(
   const safe = account.find(({ step }) => step === "safe");
   const from = safe === undefined || safe.needsHalf === true ? "the file's" : "--fix's";
   const changed = account.some(({ step }) => step === "layout") ? changedBy("layout", account) : "precision";
-  const how = of === "repair" ? "as written" : (command ?? flagsOf(changed, halfOf(precision)));
+  const how = of !== "model" ? "as written" : (command ?? flagsOf(changed, halfOf(precision)));
   return `${how}, from ${from} ${duration(written.after + written.microseconds)}: ${claimOf(written)}`;
 }
 
-/** Whose account it is: what lint says could be done, or what a repair did. */
-export type AccountOf = "model" | "repair";
+/** Whose account it is: what lint says could be done, or what a repair did, which these flags ask for. */
+export type AccountOf = "model" | RepairFlags;
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
   return `${duration(after + microseconds)} → ${duration(after)}`;
@@ -64,11 +65,16 @@ function writtenTimes({ microseconds, after }: WrittenSaving): string {
  * `249 µs → 249 µs`: what safe fixes make of the file as it is stored. Undefined where what they save of that is within the interval of what
  * they are said to save.
  */
-function storedTimes(account: readonly AccountStep[]): string | undefined {
+export function storedTimes(account: readonly AccountStep[]): string | undefined {
   const { written, saves, needsHalf } = account.find(({ step }) => step === "safe") ?? {};
   if (written === undefined || !saves || needsHalf === true) return undefined;
   const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
   return isWithin ? undefined : writtenTimes(written);
+}
+
+/** Why `--fix` alone leaves what pays in half. */
+function asStored({ written }: { readonly written?: WrittenSaving | undefined }): string {
+  return `${written !== undefined && written.low > 0 ? "too little" : "not sure"} as stored`;
 }
 
 function safeFlags(step: AccountStep, account: readonly AccountStep[]): string {
@@ -76,7 +82,7 @@ function safeFlags(step: AccountStep, account: readonly AccountStep[]): string {
   if (unsure === true) return `in ${precisionNames[precision]} alone: the file may save nothing`;
   if (needsHalf === true) {
     const flags = command ?? flagsOf("precision", halfOf(precision));
-    return `${flags}, ${written !== undefined && written.low > 0 ? "too little" : "not sure"} as stored`;
+    return `${flags}, ${asStored({ written })}`;
   }
   const times = storedTimes(account);
   return times === undefined ? "--fix" : `--fix; as stored ${times}`;
@@ -107,7 +113,10 @@ const names: Readonly<
     waysTo[step.precision](step, account),
   ],
   safe: (step, account) => ["safe fixes", safeFlags(step, account)],
-  half: (step, account) => ["half precision", toHalf(step, halfOf(step.precision), account)],
+  half: (step, account) => [
+    `in ${precisionNames[step.precision]}`,
+    toHalf(step, halfOf(step.precision), account),
+  ],
   kept: (step, account, of) => ["FP32 kept, Casts", writtenText(step, account, of)],
   layout: (step, account) => ["layout", layoutFlags(step, account)],
   author: () => ["by its author", "in the network or its export"],
@@ -135,7 +144,19 @@ export function accountCells(
   of: AccountOf = "model",
 ): [string, string, string, string] {
   const [name, how] = names[step.step](step, account, of);
-  return [name, duration(step.microseconds), savingOf(step, account), how];
+  const way = of === "model" ? how : takenBy(step, how, of);
+  return [name, duration(step.microseconds), savingOf(step, account), way];
+}
+
+/** A repair's step by the command that was given; `how` is what is said of one that nobody took. */
+function takenBy(step: AccountStep, how: string, flags: RepairFlags): string {
+  const given = givenFor(step, flags);
+  if (given !== undefined)
+    return step.needsHalf === true && step.step === "safe" ? `${given}, ${asStored(step)}` : given;
+  const { saves, precision } = step;
+  // Casts are no step of a file that keeps its types.
+  const isLeft = step.step === "precision" && !mayStoreHalf(flags);
+  return isLeft && isHalf(precision) && (saves?.low ?? 0) > 0 ? flagsOf("precision", precision) : how;
 }
 
 /** One line a step, as columns; none where there is but one. */

@@ -2,7 +2,7 @@
 import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent } from "../ir/format.ts";
 import { accountCells } from "./account-text.ts";
-import { type FixReportView, type FixView, storedTimes } from "./fix-view.ts";
+import { type FixReportView, type FixView, headlineOf } from "./fix-view.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
 
 /** Nodes and tensors beyond this would push other models out of the summary. */
@@ -38,18 +38,23 @@ function sectionOf(fix: FixView): string[] {
 }
 
 function timeLines(fix: FixView): string[] {
-  const { microseconds } = fix;
-  if (microseconds === null) return [];
-  const { before, after } = microseconds;
+  const headline = headlineOf(fix);
+  if (headline === undefined) return [];
+  const { before, after, stored, inTarget } = headline;
   const share =
     before > 0 ? `, ${percent(Math.abs(before - after) / before)} ${after < before ? "less" : "more"}` : "";
-  const parts = [`Predicted **${duration(before)} → ${duration(after)}**${share}`, storedTimes(fix) ?? ""];
-  return [`${parts.filter((part) => part !== "").join("; ")}.`, ""];
+  const beside = inTarget === undefined ? "" : `; ${inTarget}`;
+  return [`Predicted **${duration(before)} → ${duration(after)}**${share}${stored}${beside}.`, ""];
 }
 
-function accountLines({ account }: FixView): string[] {
+function accountLines({ account, flags }: FixView): string[] {
   if (account === null || account.length < 2) return [];
-  const rows = account.map((step) => `| ${accountCells(step, account, "repair").map(escaped).join(" | ")} |`);
+  const rows = account.map(
+    (step) =>
+      `| ${accountCells(step, account, flags ?? [])
+        .map(escaped)
+        .join(" | ")} |`,
+  );
   return ["| step | predicted | | by |", "|---|---:|---|---|", ...rows, ""];
 }
 

@@ -1,6 +1,6 @@
 /** @file What a repair changes as SARIF 2.1.0: what is done or would be is information, not a failure. */
 import { counted, duration } from "../ir/format.ts";
-import type { FixReportView, FixView } from "./fix-view.ts";
+import { type FixReportView, type FixView, headlineOf } from "./fix-view.ts";
 import { jsonText } from "./json-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { driverOf, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
@@ -49,7 +49,8 @@ function notification(level: "error" | "warning", text: string, id: string, loca
   return { level, descriptor: { id }, message: { text: quoted(text) }, locations };
 }
 
-function resultsOf({ path, changed, diff, microseconds }: FixView, options: RenderOptions): object[] {
+function resultsOf(fix: FixView, options: RenderOptions): object[] {
+  const { path, changed, diff } = fix;
   if (diff === null || !changed) return [];
   const nodes = diff.nodes.map(({ name, op, kind, details }) => {
     const what = details.length > 0 ? `: ${details.join("; ")}` : "";
@@ -59,14 +60,14 @@ function resultsOf({ path, changed, diff, microseconds }: FixView, options: Rend
     const text = `${name} ${before ?? "none"} → ${after ?? "none"}`;
     return resultOf("fix-tensor", text, locationOf(path, options, { name }));
   });
-  const { before, after } = microseconds ?? {};
+  const headline = headlineOf(fix);
   const time =
-    before === undefined || after === undefined
+    headline === undefined
       ? []
       : [
           resultOf(
             "fix-model",
-            `predicted ${duration(before)} → ${duration(after)}`,
+            `predicted ${duration(headline.before)} → ${duration(headline.after)}${headline.stored}`,
             locationOf(path, options),
           ),
         ];

@@ -8,7 +8,7 @@ import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
 import { accountLines } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { storedTimes } from "./fix-view.ts";
+import { type Headline, headlineOf } from "./fix-view.ts";
 import { measuredLines } from "./measured-text.ts";
 import type { ColorLevel } from "./render.ts";
 
@@ -30,7 +30,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     if (outcome.written) pushAll(said, resultLines(outcome, palette));
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
-  const account = accountLines(outcome.account, "repair").map((line) => `  ${line}`);
+  const account = accountLines(outcome.account, outcome.flags).map((line) => `  ${line}`);
   const lines = [title, `  ${timeText(outcome, palette)}`, ...account, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
   for (const [index, { pass, message, microseconds }] of changes.entries()) {
@@ -61,24 +61,17 @@ function savesText(microseconds: number | undefined, isOfMore: boolean): string 
 }
 
 function timeText(outcome: FixOutcome, palette: Palette): string {
-  const { before, after } = outcome.microseconds;
+  const { before, after, stored, inTarget } = headlineOf(outcome) ?? nothing;
   const share = before > 0 ? Math.abs(before - after) / before : 0;
   const change = share > 0 ? ` (${percent(share)} ${after < before ? "less" : "more"})` : "";
-  const parts = [
-    `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}${precisionText(outcome)}`,
-    storedTimes(outcome) ?? "",
-  ];
-  return parts.filter((part) => part !== "").join("; ");
+  const beside = inTarget === undefined ? "" : `; ${inTarget}`;
+  return `predicted ${duration(before)} → ${palette.bold(duration(after))}${change}${stored}${beside}`;
 }
+
+const nothing: Headline = { before: 0, after: 0, stored: "", inTarget: undefined };
 
 function fileSize(bytes: number): string {
   return bytes < 1000 ? `${bytes} bytes` : `${compact(bytes)}B`;
-}
-
-/** What the account is of, where that is not what the file stores. */
-function precisionText({ account, stored }: FixOutcome): string {
-  const step = account.find((each) => each.step === "precision");
-  return step === undefined || stored === null ? "" : ` in ${step.precision}`;
 }
 
 function sizeText({ diff }: FixOutcome): string {

@@ -10,6 +10,8 @@ export interface FixView {
   readonly destination: string;
   readonly changed: boolean;
   readonly written: boolean;
+  /** That ask for it; null where nothing could be repaired. */
+  readonly flags?: readonly string[] | null;
   readonly microseconds: { readonly before: number; readonly after: number } | null;
   /** The same in the types that the file stores, where `microseconds` are of another precision and the types stay. */
   readonly stored?: { readonly before: number; readonly after: number } | null;
@@ -25,10 +27,31 @@ export interface FixView {
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** `in the types that it stores 209 µs → 191 µs`; undefined where that is no other figure. */
-export function storedTimes({ stored }: Pick<FixView, "stored">): string | undefined {
-  if (stored == null) return undefined;
-  return `in the types that it stores ${duration(stored.before)} → ${duration(stored.after)}`;
+export interface Headline {
+  /** Of what is written. */
+  readonly before: number;
+  readonly after: number;
+  /** ` as stored`, where the steps are told in another precision, which the target computes in. */
+  readonly stored: string;
+  /** `in fp16 196 µs → 178 µs`: where these begin and end. */
+  readonly inTarget: string | undefined;
+}
+
+/** What a repair comes to: as the file that is written stores it. */
+export function headlineOf({
+  microseconds,
+  stored,
+  account,
+}: Pick<FixView, "microseconds" | "stored" | "account">): Headline | undefined {
+  if (microseconds === null) return undefined;
+  if (stored == null) return { ...microseconds, stored: "", inTarget: undefined };
+  const precision = account?.find(({ step }) => step === "precision")?.precision ?? "the target's precision";
+  const { before, after } = microseconds;
+  return {
+    ...stored,
+    stored: " as stored",
+    inTarget: `in ${precision} ${duration(before)} → ${duration(after)}`,
+  };
 }
 
 export interface FixReportView {

@@ -4,7 +4,7 @@
  */
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
-import { changeBetween } from "./change.ts";
+import { differenceBetween } from "./change.ts";
 import { leastOf } from "./least.ts";
 import { isMeasured } from "./measured.ts";
 import type { Workload } from "./workload.ts";
@@ -70,7 +70,7 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
   const steps: AccountStep[] = [];
   let last: Workload | undefined;
   for (const { step, workload, ...said } of states) {
-    const change = last === undefined ? undefined : changeBetween(last, workload, cost);
+    const change = last === undefined ? undefined : differenceBetween(last, workload, cost);
     if (change !== undefined && change.steps.length === 0) continue;
     const { microseconds, low, high } = workload.timeline;
     const { precision } = workload.target;

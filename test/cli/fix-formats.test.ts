@@ -47,16 +47,23 @@ describe("--diff", () => {
     expect(JSON.parse(read("json")).fixes[0].diff.nodes.length).toBeGreaterThan(0);
   });
 
-  test("says for people in every format what is saved in the types that the file stores", async () => {
+  test("says for people in every format what the file takes as it stores it, before what the target computes", async () => {
     writeInline(bench.folder.path);
     const files = ["markdown", "html", "json"].flatMap((format) => ["-f", `${format}=out.${format}`]);
     // Decided for FP16, unless it is said: the file is FP32.
     await bench.tcLint(["--diff", "model.onnx", "--min-saving", "0", ...files]);
     const read = (format: string) => readFileSync(at(`out.${format}`), "utf8");
-    const { before, after } = JSON.parse(read("json")).fixes[0].stored;
-    const said = `in the types that it stores ${duration(before)} → ${duration(after)}`;
+    const { stored, microseconds } = JSON.parse(read("json")).fixes[0];
+    const timesOf = ({ before, after }: { before: number; after: number }) => [before, after].map(duration);
+    const [written, computed] = [timesOf(stored), timesOf(microseconds)];
     const text = await bench.tcLint(["--diff", "model.onnx", "--min-saving", "0"]);
-    for (const each of [read("markdown"), read("html"), text.stdout]) expect(each).toContain(said);
+    for (const each of [read("markdown"), read("html"), text.stdout]) {
+      const plainText = each.replaceAll(/<[^>]*>|\*\*/g, "");
+      const at = plainText.indexOf(written.join(" → "));
+      expect(at).toBeGreaterThan(0);
+      expect(plainText.indexOf(" as stored", at)).toBeGreaterThan(at);
+      expect(plainText.indexOf(`in fp16 ${computed.join(" → ")}`)).toBeGreaterThan(at);
+    }
   });
 
   test.each(["sarif", "csv", "markdown"])("-f %s alone is on stdout, the text on stderr", async (format) => {

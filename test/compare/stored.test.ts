@@ -26,10 +26,17 @@ describe("compare", () => {
     expect((await compare(network(), network(), options)).stored).toBeNull();
   });
 
-  test("of two files in the same types says what they take as stored where that is another difference, and judges by the target's", async () => {
+  test("of two files in the same types says what they take as stored where that is another difference, and is faster only so", async () => {
     const files = [product("float32", 4097), product("float32", 4104)] as const;
     const { time, stored, verdict } = await compare(...files, { gpu: "h200", stack: "cudnn" });
-    expect(verdict).toBe(time?.verdict);
+    expect([time?.verdict, stored?.time.verdict, verdict]).toEqual(["faster", "unclear", "unclear"]);
+    const [wide, odd] = [files[1], files[0]];
+    const back = await compare(wide, odd, { gpu: "h200", stack: "cudnn" });
+    expect([back.time?.verdict, back.stored?.time.verdict, back.verdict]).toEqual([
+      "slower",
+      "unclear",
+      "slower",
+    ]);
     const difference = (stored?.head ?? 0) - (stored?.base ?? 0);
     expect(stored?.time.microseconds).toBeCloseTo(difference, 9);
     expect(difference < (time?.low ?? 0) || difference > (time?.high ?? 0)).toBe(true);

@@ -49,6 +49,7 @@ describe("a diff", () => {
         destination: "model.onnx",
         changed: true,
         written: false,
+        flags: ["--fix"],
         notes: [],
         diff: { ...diff, tensors: many },
         account: [],

@@ -4,6 +4,7 @@ import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { ruleFixtures } from "../../fixtures/rules.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { siteOf } from "../../src/facts/nhwc-body.ts";
+import { decideSafe } from "../../src/fix/decide.ts";
 import { decideLayout } from "../../src/fix/decide-layout.ts";
 import { type FixSettings, priced } from "../../src/fix/pipeline.ts";
 import { runStages } from "../../src/fix/stages.ts";
@@ -12,6 +13,7 @@ import { labelOf } from "../../src/ir/model.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { align } from "../../src/passes/align/align.ts";
 import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
+import { fold } from "../../src/passes/fold/fold.ts";
 import { changeBetween } from "../../src/workload/change.ts";
 import type { Step } from "../../src/workload/timeline.ts";
 import type { Workload } from "../../src/workload/workload.ts";
@@ -149,15 +151,39 @@ describe("the layout step", () => {
       expect(leftOf(turned(opened))).toBe(leftOf(opened));
     });
 
-    it("that pays: --fix of the file before makes it", () => {
+    it("that pays: --fix makes it behind that step", () => {
       using opened = networkOf(
         (graph, y) => graph.node("Conv", [y, graph.weight([64, 250, 3, 3])], { pads }),
         250,
       );
-      expect(leftOf(opened)).toBeNull();
-      expect(leftOf(turned(opened))).toMatch(
-        /a step to NHWC wrote: --fix of the file before that step decides its padding$/,
-      );
+      const odd = (of: OpenModel) =>
+        lint(of, { decided: true, verbose: true }).groups.find(({ code }) => code === "TC101");
+      expect(odd(opened)).toMatchObject({ left: null, step: "safe" });
+      expect(odd(turned(opened))).toMatchObject({ left: null, step: "safe", fix: odd(opened)?.fix });
+    });
+
+    it("is made where NHWC is, and what stayed in NCHW stays so", () => {
+      using opened = networkOf((graph, y) => {
+        const behind = graph.node("Conv", [y, graph.weight([64, 250, 3, 3])], { pads });
+        const depthwise = { pads: [3, 3, 3, 3], group: 64 };
+        const kept = graph.node(
+          "Conv",
+          [graph.input("z", [1, 64, 64, 64]), graph.weight([64, 1, 7, 7])],
+          depthwise,
+          { name: "kept" },
+        );
+        graph.output(kept);
+        return behind;
+      }, 250);
+      const leaveOut = (_: string, part: string | undefined) => (part === "kept" ? "slower" : undefined);
+      const layout = { ...settings, passes: [channelsLast], leaveOut };
+      const file = runStages(opened, layout).fixed.model;
+      const typesIn = ({ graph }: OpenModel) =>
+        graph.nodes.map(({ domain, opType }) => `${domain}::${opType}`);
+      expect(typesIn(file)).toEqual(expect.arrayContaining(["tc_lint.nhwc::Conv", "::Conv"]));
+      const { fixed } = decideSafe(file, { ...settings, passes: [fold, align] });
+      expect(fixed.notes.filter(({ kind }) => kind === "changed").map(({ pass }) => pass)).toEqual(["align"]);
+      expect(typesIn(fixed.model)).toEqual(typesIn(file));
     });
   });
 

@@ -1,5 +1,7 @@
 /** @file How the steps of an account are taken, as the terminal says it. */
 import { describe, expect, test } from "vitest";
+import { safeFix } from "../../src/api/fix-settings.ts";
+import { type FixChoice, flagsOf } from "../../src/fix/choice.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells } from "../../src/report/account-text.ts";
 import { timeNote } from "../../src/report/profile-text.ts";
@@ -55,7 +57,9 @@ test("where it is known what writing half takes, its step says so, and what the 
     "costs 2 µs, 20 % (1 to 3 µs)",
     "--fix --precision fp16, from the file's 18 µs: may save 8 µs (-1 to 12 µs)",
   ]);
-  expect(accountCells(kept, account, "repair")[3]).toMatch(/^as written, from the file's 18 µs: /);
+  expect(accountCells(kept, account, ["--fix", "--precision", "fp16"])[3]).toMatch(
+    /^as written, from the file's 18 µs: /,
+  );
   const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16" };
   expect(accountCells(kept, [exported, half, safe, kept])[3]).toMatch(/, from --fix's 18 µs: /);
   expect(accountCells(kept, [exported, half, { ...safe, needsHalf: true }, kept])[3]).toMatch(
@@ -161,3 +165,55 @@ test.each([
     expect(storedColumn.text(model)).toBe("10 µs");
   },
 );
+
+test.each(["fp16", "bf16"] as const)(
+  "a step to %s is called the same whether the target computes in it or a file is brought to it",
+  (precision) => {
+    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+    const named = (["precision", "half"] as const).map((step) => {
+      const each: AccountStep = { ...times, step, saves: times, precision };
+      return accountCells(each, [exported, each]).slice(0, 1);
+    });
+    expect(named[1]).toEqual(named[0]);
+  },
+);
+
+describe("a repair's steps", () => {
+  const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+  const inHalf: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
+  const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16" };
+  const layout: AccountStep = { ...times, step: "layout", saves: times, precision: "fp16" };
+  const costs = { microseconds: -2, low: -3, high: -1 };
+  const ways = (account: readonly AccountStep[], choice: Partial<FixChoice>) =>
+    account.map((step) => accountCells(step, account, flagsOf({ ...safeFix, ...choice }))[3]);
+
+  test.each([
+    [{ half: "fp16", nhwc: true }, "--fix --unsafe-fixes"],
+    [{ half: "fp16", halfOnlyWhereFaster: false, nhwc: true }, "--fix --precision fp16 --unsafe-fixes"],
+    [
+      { half: "bf16", halfOnlyWhereFaster: false, nhwc: true, nhwcOnlyWhereFaster: false },
+      "--fix --precision bf16 --layout nhwc",
+    ],
+  ] as const)("are taken by the command that was given: %o", (choice, given) => {
+    const account = [exported, inHalf, safe, layout];
+    expect(ways(account, choice)).toEqual(["", given, "--fix", given]);
+    const needy = [exported, inHalf, { ...safe, needsHalf: true } as const, layout];
+    expect(ways(needy, choice)[2]).toBe(`${given}, not sure as stored`);
+  });
+
+  test("of a file that keeps its types are too, also where they cost", () => {
+    const asIs = { precision: "as-is" } as const;
+    const account = [exported, { ...safe, ...asIs }, { ...layout, ...asIs, saves: costs }];
+    const given = "--fix --layout nhwc";
+    expect(ways(account, { nhwc: true, nhwcOnlyWhereFaster: false })).toEqual(["", given, given]);
+  });
+
+  test("that --fix alone does not take are named as lint names them", () => {
+    const kept: AccountStep = { ...times, step: "kept", saves: costs, precision: "fp16" };
+    const [, ofRepair] = ways([exported, inHalf, safe], {});
+    const ofModel = accountCells(inHalf, [exported, inHalf, safe, kept])[3];
+    expect(ofRepair).toBe(ofModel);
+    const unsure = { ...inHalf, saves: { ...times, low: -1 } };
+    expect(ways([exported, unsure], {})[1]).toBe(accountCells(unsure, [exported, unsure])[3]);
+  });
+});

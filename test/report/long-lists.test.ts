@@ -45,6 +45,7 @@ function outcome(count: number): FixOutcome {
     destination: "m.fixed.onnx",
     changed: true,
     written: false,
+    flags: ["--fix"],
     notes: [],
     diff: {
       nodes: Array.from({ length: count }, (_, at) => ({

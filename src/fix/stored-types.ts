@@ -1,0 +1,21 @@
+/** @file Repairs that keep a file's types, and are told in these, whatever the file is to be computed in. */
+import { isHalf } from "../workload/account.ts";
+import { changesTypes, type FixSettings } from "./pipeline.ts";
+
+/**
+ * Whether another layout is asked for by name, and half precision is not: NHWC is written where it gains in half alone, too, into a file that
+ * stays FP32.
+ */
+export function keepsTypes(settings: FixSettings): boolean {
+  return !changesTypes(settings) && asksForLayout(settings) && isHalf(settings.target.precision);
+}
+
+/** By name, and not where it is predicted to be faster. */
+export function asksForLayout({ passes, options }: FixSettings): boolean {
+  return options.nhwcOnlyWhereFaster !== true && passes.some(({ name }) => name === "channels-last");
+}
+
+/** Whether times are of the types that the file stores: those of one that is to be brought to half, or may be, and of one that keeps its types. */
+export function isTimedAsStored(settings: FixSettings): boolean {
+  return changesTypes(settings) || keepsTypes(settings);
+}
