@@ -82,7 +82,8 @@ function floatInLayout(
   if (before === undefined || after === undefined) return plain;
   const saves = writtenBetween(before, after, settings.cost);
   if (isSureGain(saves, before, settings)) return padded;
-  const declined = whyNotPadded(saves, settings.target.precision, "in NHWC and the types that it stores");
+  const where = plain.fixed.changed ? "in NHWC and the types that it stores" : undefined;
+  const declined = whyNotPadded(saves, settings.target.precision, where);
   return { ...plain, safe: { ...stored, fixed: left(stored.fixed.model, declined), declined } };
 }
 

@@ -8,11 +8,12 @@ import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
-import { foldedLines, rowsOf } from "./fold.ts";
+import { foldedLines } from "./fold.ts";
 import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
+import { fitting, roomBeside, spaced, usualColumns, withGaps } from "./screen.ts";
 import { shareOfText } from "./share.ts";
 import {
   byImportance,
@@ -44,16 +45,11 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
   const account = accountLines(model.account).map((line) => `  ${line}`);
   const above = [title, ...error, ...headerLines(model, options, palette)];
-  const notes = spaced(noteLines(model, options, palette));
+  const said = noteLines(model, options, palette);
   const width = options.columns ?? usualColumns;
   const entries = entriesOf(model).map((entry) => entryLines(entry, options, palette));
-  const roomBelow = (lines: readonly string[]) =>
-    screenRows - rowsOf([...lines, ...notes], width) - footerHeight;
-  // The gap above the account yields to what is worst, and to the line that says how much more there is.
-  const apart = [...above, ...spaced(account)];
-  const isTight = !options.verbose && rowsOf(entries[0] ?? [], width) + 2 > roomBelow(apart);
-  const head = isTight ? [...above, ...account] : apart;
-  const room = options.verbose ? undefined : roomBelow(head);
+  const { head, notes } = withGaps({ above, account, said, worst: entries[0] ?? [] }, options.verbose, width);
+  const room = options.verbose ? undefined : roomBeside([...head, ...notes], width);
   const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
   const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, options, palette));
   const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);
@@ -65,68 +61,6 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
     ...(unlisted.length > 0 ? ["", `  ${palette.bold("not claimed")}`, ...folded(unlisted)] : []),
   ];
 }
-
-/** What a terminal shows at once of one model, its findings cut to what fits. */
-const screenRows = 25;
-/** Of a terminal, where the report goes elsewhere and its lines are left whole. */
-const usualColumns = 120;
-/** Counts, and the line above them. */
-const footerHeight = 3;
-
-function spaced(lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : ["", ...lines];
-}
-
-/** The worst in full, then a line each, then how many more there are: what fits into so many rows of a terminal. */
-function fitting(
-  entries: readonly (readonly string[])[],
-  room: number,
-  width: number,
-  palette: Palette,
-): readonly string[] {
-  if (rowsOf(entries.flat(), width) < room) return entries.flat();
-  // A row is kept for what is left out, and one for the gap before the list.
-  const most = Math.max(room - 2, leastRoom);
-  let shown: Shown = { lines: [], entries: 0, full: 0 };
-  for (let full = entries.length; full >= 0; full--) {
-    shown = cutTo(entries, full, most, width);
-    if (shown.entries === entries.length) return shown.lines;
-    // Some in full say more than all by name.
-    if (full <= fullFirst && shown.full === full) break;
-  }
-  const left = entries.length - shown.entries;
-  return [
-    ...shown.lines,
-    `  ${palette.dim(`${counted(left, "more entry", "more entries")}: --verbose lists them`)}`,
-  ];
-}
-
-interface Shown {
-  readonly lines: readonly string[];
-  /** How many entries have a line among them, and how many all of theirs. */
-  readonly entries: number;
-  readonly full: number;
-}
-
-/** As many entries as fit into so many rows, of which the first `full` have all their lines. */
-function cutTo(entries: readonly (readonly string[])[], full: number, most: number, width: number): Shown {
-  const lines: string[] = [];
-  let rows = 0;
-  let count = 0;
-  for (const [index, whole] of entries.entries()) {
-    const next = index < full ? whole : whole.slice(0, 1);
-    rows += rowsOf(next, width);
-    if (rows > most && count > 0) break;
-    for (const line of next) lines.push(line);
-    count += 1;
-  }
-  return { lines, entries: count, full: Math.min(full, count) };
-}
-
-/** Entries that are shown in full before others get a line each. */
-const fullFirst = 2;
-/** A long head leaves room for what is worst all the same. */
-const leastRoom = 4;
 
 function headerLines(model: ModelReport, options: RenderOptions, palette: Palette): string[] {
   if (model.nodes === 0) return [];
