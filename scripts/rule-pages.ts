@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Node, type ObjectLiteralExpression, Project, type SourceFile } from "ts-morph";
-import { fixFlags } from "../src/report/fix-flags.ts";
+import { fixFlags } from "../src/ir/fix-command.ts";
 
 interface RulePage {
   readonly file: string;

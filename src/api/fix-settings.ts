@@ -4,9 +4,10 @@ import { type FixChoice, flagsOf } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
 import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
-import { type WrittenHalf, writtenInHalf } from "../fix/decide-unsafe.ts";
+import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/decide-unsafe.ts";
 import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
+import { savedByPass } from "../fix/saved.ts";
 import { InputError } from "../ir/errors.ts";
 import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
@@ -89,6 +90,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
       isRewritten: () => false,
       layoutOf: () => undefined,
       inHalf: () => undefined,
+      inLayout: () => undefined,
     };
   }
   keepPriced(model, settings, workload);
@@ -101,6 +103,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     needsHalf: fixes.asStored !== fixes.inTarget,
     slowerElsewhere: loses && declined,
     foregone,
+    padding: savedByPass("align", fixed, workload.timeline.microseconds, settings),
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(model, settings, []);
@@ -111,6 +114,15 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
     inHalf: inHalfOf(fixes, lint, workload),
+    inLayout: once(() => writtenInLayout(fixes, settings, workload.timeline.microseconds)),
+  };
+}
+
+function once<T>(work: () => T): () => T {
+  let known: { readonly result: T } | undefined;
+  return () => {
+    known ??= { result: work() };
+    return known.result;
   };
 }
 
@@ -121,7 +133,7 @@ function inHalfOf(fixes: SafeFixes, lint: LintSettings, { timeline }: Workload):
   const half = lint.target.precision === "bf16" ? "bf16" : "fp16";
   const settings = { ...repairOf(lint, { ...safeFix, half, nhwc: true }), mostRead };
   let written: ReturnType<typeof writtenInHalf> | undefined;
-  const known = new Map<boolean, WrittenHalf | undefined>();
+  const known = new Map<boolean, WrittenEnd | undefined>();
   return (isLaidOut) => {
     if (known.has(isLaidOut)) return known.get(isLaidOut);
     const found = unlessRefused(() => {

@@ -1,5 +1,5 @@
 /** @file What a command exits with, and what the user sees of a failure: decided in one place. */
-import { counted } from "../ir/format.ts";
+import { counted, printable } from "../ir/format.ts";
 import type { BudgetReport, LintReport } from "../lint/result.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { budgetText } from "../report/budget-text.ts";
@@ -34,22 +34,43 @@ export function verdictOf(
 ): Verdict {
   if (summary.failedModels > 0) return { exitCode: exitCodes.failure };
   if (exitZero) return { exitCode: exitCodes.clean };
-  const groups = models.flatMap((model) => model.groups);
-  const fixable = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info").length;
-  if (failOn === "fixable" && fixable > 0) {
-    const why = `${counted(fixable, "entry", "entries")} that --fix repairs, which --fail-on fixable fails`;
-    return { exitCode: exitCodes.findings, why };
-  }
-  if (failOn === "fixable" && unnamedSaving({ summary, models }) > 0) {
-    const why = "--fix saves time by what no finding names, which --fail-on fixable fails";
-    return { exitCode: exitCodes.findings, why };
-  }
+  const fixable = failOn === "fixable" ? whyFixable({ summary, models }) : undefined;
+  if (fixable !== undefined)
+    return { exitCode: exitCodes.findings, why: `${fixable}, which --fail-on fixable fails` };
   if (failOn === "error" && summary.errors > 0) return { exitCode: exitCodes.findings };
   const exceeded = exceededBudgets(models);
   if (exceeded !== undefined) return { exitCode: exitCodes.findings, why: exceeded };
   if (maxWarnings === undefined || summary.warnings <= maxWarnings) return { exitCode: exitCodes.clean };
   const why = `${counted(summary.warnings, "warning")}, more than --max-warnings ${maxWarnings} allows`;
   return { exitCode: exitCodes.findings, why };
+}
+
+/** What `--fix` would repair, and in which scenarios, for it takes one; undefined where there is nothing. */
+function whyFixable(report: Pick<LintReport, "summary" | "models">): string | undefined {
+  const counts = new Map<string, number>();
+  let fixable = 0;
+  for (const { groups, scenario } of report.models) {
+    const own = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info").length;
+    fixable += own;
+    if (own > 0 && scenario !== undefined) counts.set(scenario, (counts.get(scenario) ?? 0) + own);
+  }
+  if (fixable > 0)
+    return `${counted(fixable, "entry", "entries")} that --fix repairs${scenariosText(counts)}`;
+  return unnamedSaving(report) > 0 ? "--fix saves time by what no finding names" : undefined;
+}
+
+/** Scenarios that are named before the rest is counted. */
+const mostNamed = 4;
+
+/** ` (4 in scenario "prompt", 3 in "step"; --fix takes one)`. */
+function scenariosText(counts: ReadonlyMap<string, number>): string {
+  const all = [...counts];
+  if (all.length === 0) return "";
+  const parts = all
+    .slice(0, mostNamed)
+    .map(([name, count], index) => `${count} in ${index === 0 ? "scenario " : ""}"${printable(name)}"`);
+  const more = all.length > mostNamed ? ` and ${all.length - mostNamed} more` : "";
+  return ` (${parts.join(", ")}${more}; --fix takes one)`;
 }
 
 /** The first in words, for formats that have no place for budgets; undefined where none is exceeded. */

@@ -114,12 +114,8 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
   const named = precision === "fp16" || precision === "bf16" ? precision : undefined;
   // Who asks for codes is not given halves instead.
   const half = named ?? (unsafe && precision !== "int8" ? "fp16" : undefined);
-  if (argv["nhwc-io"] === true && argv.layout !== "nhwc" && !unsafe) {
-    throw new InputError("usage", "--nhwc-io: says nothing without --layout nhwc");
-  }
-  if (argv.samples !== undefined && half === undefined) {
-    throw new InputError("usage", "--samples: says nothing without half precision, such as --precision fp16");
-  }
+  const isLaidOut = argv.layout === "nhwc" || unsafe;
+  checkDependent(argv, isLaidOut, half !== undefined);
   if (argv.target === "ort-cuda" && argv.verify !== false && argv.diff !== true) {
     throw new InputError(
       "usage",
@@ -139,7 +135,7 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     dryRun: argv.diff ?? false,
     half,
     halfOnlyWhereFaster: named === undefined,
-    nhwc: argv.layout === "nhwc" || unsafe,
+    nhwc: isLaidOut,
     nhwcOnlyWhereFaster: argv.layout !== "nhwc",
     halfIo: argv["half-io"] ?? false,
     samples: single(argv.samples, "--samples"),
@@ -151,6 +147,18 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
     verify: argv.verify ?? true,
     proveOn: deviceOf(argv),
   };
+}
+
+/** What is said of another layout or of half, where a fix makes neither. Throws InputError `usage`. */
+function checkDependent(argv: FixArguments, isLaidOut: boolean, isHalved: boolean): void {
+  const layout = { isThere: isLaidOut, what: "--layout nhwc" };
+  const half = { isThere: isHalved, what: "half precision, such as --precision fp16" };
+  const dependent = { "nhwc-io": layout, target: layout, samples: half, "half-io": half } as const;
+  for (const [name, { isThere, what }] of Object.entries(dependent)) {
+    const value = argv[name as keyof typeof dependent];
+    if (!isThere && value !== undefined && value !== false)
+      throw new InputError("usage", `--${name}: says nothing without ${what}`);
+  }
 }
 
 /** Throws InputError `usage`. */

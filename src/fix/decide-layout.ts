@@ -27,6 +27,8 @@ export interface LayoutDecision {
    * not be sure to save either, so that nobody gets it unasked.
    */
   readonly needsHalf?: true;
+  /** Of a state in half: what that and NHWC save of the types that the file stores, without the Casts that writing half takes. */
+  readonly sinceStored?: WorkloadChange["saves"] | undefined;
 }
 
 /**
@@ -47,9 +49,7 @@ export function decideLayout(
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
   if (microseconds >= least && low > 0)
-    return paysUnasked(before, after, model, settings, whole)
-      ? { after, change, regions }
-      : { after, change, regions, needsHalf: true };
+    return taken({ after, change, regions }, before, model, settings, whole);
   const declined =
     low > 0
       ? belowThreshold
@@ -58,22 +58,24 @@ export function decideLayout(
 }
 
 /**
- * Whether NHWC is written where nobody asked for half precision either: it is faster as the file is stored, or half and NHWC together are
- * faster beyond doubt. `before` and `after` are without the Casts that writing half takes, which take the half pass and weights to know.
+ * With whether NHWC is written where nobody asked for half precision either: it is faster as the file is stored, or half and NHWC together are
+ * faster beyond doubt, without the Casts that writing half takes, which take the half pass and weights to know.
  */
-function paysUnasked(
+function taken(
+  decision: LayoutDecision,
   before: Workload,
-  after: Workload,
   model: OpenModel,
   settings: FixSettings,
   whole: number,
-): boolean {
-  if (!isHalf(settings.target.precision)) return true;
+): LayoutDecision {
+  if (!isHalf(settings.target.precision)) return decision;
   const stored = pricedAt(before, "as-is", settings.cost);
-  const { saves } = changeBetween(stored, after, settings.cost);
-  if (saves.low > 0 && saves.microseconds >= settings.minSaving * stored.timeline.microseconds) return true;
+  const { saves: sinceStored } = changeBetween(stored, decision.after, settings.cost);
+  const least = settings.minSaving * stored.timeline.microseconds;
+  if (sinceStored.low > 0 && sinceStored.microseconds >= least) return { ...decision, sinceStored };
   const asIs = decideLayout(model, asStored(settings), whole);
-  return asIs !== undefined && asIs.declined === undefined;
+  const isTaken = asIs !== undefined && asIs.declined === undefined;
+  return { ...decision, sinceStored, ...(isTaken ? {} : { needsHalf: true }) };
 }
 
 /**

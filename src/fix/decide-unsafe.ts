@@ -10,7 +10,7 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { left, type SafeFix } from "./decide.ts";
-import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
+import { belowThreshold, decidedIn, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import { type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
 import {
   asStored,
@@ -109,8 +109,8 @@ function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
   return passes.filter(({ name }) => name === "channels-last");
 }
 
-/** What a file in half precision takes, and saves of the one that `--fix` alone leaves, both in the types that they store. */
-export interface WrittenHalf {
+/** What a file takes, and saves of the one that `--fix` alone leaves, both in the types that they store. */
+export interface WrittenEnd {
   readonly after: Workload;
   readonly written: WrittenSaving;
   /** Whether that is the threshold at least, its interval above zero. */
@@ -125,7 +125,7 @@ export function writtenInHalf(
   { inTarget, asStored: stored }: SafeFixes,
   asked: FixSettings,
   whole: number,
-): (isLaidOut: boolean) => WrittenHalf | undefined {
+): (isLaidOut: boolean) => WrittenEnd | undefined {
   const options = { ...asked.options, halfOnlyWhereFaster: false, halfUnpriced: true };
   const settings = { ...asked, options };
   const half = broughtToHalf(inTarget.fixed, settings);
@@ -137,6 +137,20 @@ export function writtenInHalf(
     const written = writtenBetween(before, after, settings.cost);
     return { after, written, isSure: isSureGain(written, before, settings) };
   };
+}
+
+/** What `--fix` alone leaves, in the layout that pays in the types that it stores; undefined where there is none to decide. */
+export function writtenInLayout(
+  { asStored: stored }: SafeFixes,
+  settings: FixSettings,
+  whole: number,
+): WrittenEnd | undefined {
+  const { model } = stored.fixed;
+  const before = pricedAt(priced(model, settings), "as-is", settings.cost);
+  const decision = decidedIn(before, model, settings, whole);
+  if (decision === undefined) return undefined;
+  const { after, declined } = decision;
+  return { after, written: writtenBetween(before, after, settings.cost), isSure: declined === undefined };
 }
 
 function isSureGain(

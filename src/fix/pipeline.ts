@@ -206,15 +206,17 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   };
 }
 
-const knownPrices = new WeakMap<
-  OpenModel,
-  { readonly settings: WorkloadSettings; readonly workload: Workload }
->();
+interface KnownPrice {
+  readonly settings: WorkloadSettings;
+  readonly workload: Workload;
+}
 
-/** Facts and prices of a model; those that were asked for last are kept as long as it is. */
+const knownPrices = new WeakMap<OpenModel, readonly KnownPrice[]>();
+
+/** Facts and prices of a model; those that were asked for last, in the target's types and in the file's, are kept as long as it is. */
 export function priced(model: OpenModel, settings: FixSettings): Workload {
-  const known = knownPrices.get(model);
-  if (known !== undefined && isPricedAlike(known.settings, settings)) return known.workload;
+  const known = knownPrices.get(model)?.find((each) => isPricedAlike(each.settings, settings));
+  if (known !== undefined) return known.workload;
   const facts = knownFacts(model, settings);
   const workload = facts === undefined ? priceModel(model, settings) : priceFacts(facts, settings);
   keepPriced(model, settings, workload);
@@ -224,7 +226,8 @@ export function priced(model: OpenModel, settings: FixSettings): Workload {
 
 /** What somebody has priced already, with these settings. */
 export function keepPriced(model: OpenModel, settings: WorkloadSettings, workload: Workload): void {
-  knownPrices.set(model, { settings, workload });
+  const last = knownPrices.get(model) ?? [];
+  knownPrices.set(model, [{ settings, workload }, ...last.slice(0, 1)]);
 }
 
 function isPricedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {

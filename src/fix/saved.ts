@@ -3,9 +3,17 @@
  * the repair saves. What a pass foresees of its changes, each by itself, only shares that out among them.
  */
 import type { OpenModel } from "../onnx/open.ts";
+import type { PassName } from "../passes/pass.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Fix } from "./outcome.ts";
-import { type Applied, changesTypes, type FixNote, type FixSettings, priced } from "./pipeline.ts";
+import {
+  type Applied,
+  changesTypes,
+  type FixedModel,
+  type FixNote,
+  type FixSettings,
+  priced,
+} from "./pipeline.ts";
 import { isTimedAsStored } from "./stored-types.ts";
 
 /** Microseconds of one run by note of a change; one that stands for nothing has none. */
@@ -14,13 +22,40 @@ export function savedBy({ fixed, states, settings }: Fix): ReadonlyMap<FixNote, 
   const toHalf = changesTypes(settings) ? fixed.applied.findIndex(isToHalf) : -1;
   // A file that keeps its types is priced in them throughout where another type was asked for, as its account begins and ends.
   const isStored = (index: number) => isTimedAsStored(settings) && (toHalf < 0 || index >= toHalf);
+  const times = fixed.applied.map(({ after }, index) => timeOf(after, isStored(index), settings));
+  const start = (isStored(-1) ? exported : inPrecision) ?? 0;
+  const own = times.map((time, index) => (times[index - 1] ?? start) - time);
+  const isTurned = fixed.applied.map(({ notes }) => notes.some(({ pass }) => pass === "channels-last"));
+  const moved = toHalf < 0 ? 0 : layoutSaves(states) - total(own.filter((_, index) => isTurned[index]));
+  const turned = isTurned.indexOf(true);
   const saved = new Map<FixNote, number>();
-  let last = (isStored(-1) ? exported : inPrecision) ?? 0;
-  for (const [index, { notes, after }] of fixed.applied.entries()) {
-    const microseconds = timeOf(after, isStored(index), settings);
-    // What the target's precision saves is half's doing, less what writing it costs.
-    const precision = index === toHalf ? (exported ?? 0) - (inPrecision ?? 0) : 0;
-    share(notes, precision + last - microseconds, saved);
+  for (const [index, { notes }] of fixed.applied.entries()) {
+    // What the target's precision saves is half's doing, less what writing it costs; what the layout's step saves is the layout's.
+    const precision = (exported ?? 0) - (inPrecision ?? 0);
+    const half = index === toHalf ? precision - (turned < 0 ? 0 : moved) : 0;
+    share(notes, (own[index] ?? 0) + half + (index === turned && toHalf >= 0 ? moved : 0), saved);
+  }
+  return saved;
+}
+
+/** Of the account's step, 0 where it has none: half before it is without Casts. */
+function layoutSaves(states: Fix["states"]): number {
+  const at = states.findIndex(({ step }) => step === "layout");
+  const time = (index: number) => states[index]?.workload.timeline.microseconds ?? 0;
+  return at < 1 ? 0 : time(at - 1) - time(at);
+}
+
+/** What `pass` saves of a model at the target's precision, from state to state as `savedBy` has it; `before` is what it took. */
+export function savedByPass(
+  pass: PassName,
+  { applied }: Pick<FixedModel, "applied">,
+  before: number,
+  settings: FixSettings,
+): number {
+  let [saved, last] = [0, before];
+  for (const { notes, after } of applied) {
+    const microseconds = timeOf(after, false, settings);
+    if (notes.some((note) => note.pass === pass)) saved += last - microseconds;
     last = microseconds;
   }
   return saved;

@@ -4,6 +4,7 @@
  */
 import type { Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
+import type { Changed } from "../ir/fix-command.ts";
 import {
   type AccountState,
   type AccountStep,
@@ -16,6 +17,7 @@ import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
+import { commandText, wayToHalf } from "./ends.ts";
 import { capped, type Group, stepOf } from "./group.ts";
 import { writtenHalf } from "./written-half.ts";
 
@@ -36,16 +38,29 @@ export function claimedLayout(groups: readonly Group[], { later }: States): Layo
   return layout?.isTaken === true ? layout : undefined;
 }
 
-/** What padding costs around the products, in passes that grow and copies at the model's ends, is borne by what it saves. */
-export function shareOutCopies(groups: readonly Group[], context: LintContext): void {
+/**
+ * What padding costs around the products, in passes that grow and copies at the model's ends, is borne by what it saves: each of padding and
+ * folding has what its pass saves, as a repair says.
+ */
+export function shareOutCopies(groups: readonly Group[], { decision }: LintContext): void {
+  if (decision === undefined) return;
   const safe = inStep(groups, "safe");
-  const whole = sumOf(safe.map(({ saves }) => saves?.microseconds ?? 0));
-  if (context.decision === undefined) return;
-  const step = context.decision.change.saves.microseconds;
+  const { padding, change } = decision;
+  const isOfPadding = (group: Group) => decision.pads(group.covers);
+  keepWithin(safe.filter(isOfPadding), padding);
+  keepWithin(
+    safe.filter((group) => !isOfPadding(group)),
+    change.saves.microseconds - padding,
+  );
+}
+
+function keepWithin(groups: readonly Group[], step: number): void {
+  const whole = sumOf(groups.map(({ saves }) => saves?.microseconds ?? 0));
   if (whole <= step || whole <= 0) return;
-  for (const group of safe)
+  const part = Math.max(0, step) / whole;
+  for (const group of groups)
     if (group.saves !== null)
-      group.saves = capped(group.saves, (group.saves.microseconds * step) / whole, group.saves.of);
+      group.saves = capped(group.saves, group.saves.microseconds * part, group.saves.of);
 }
 
 /**
@@ -84,29 +99,57 @@ function writtenSafe(context: LintContext, after: Workload): AccountState["writt
   return writtenBetween(context.asStored(), after, context.cost);
 }
 
-/** The file, and where each step that is claimed leaves it; last what the listed groups save that only its author can do. */
-export function lintAccount(listed: readonly Group[], { context, later }: States): AccountStep[] {
-  const { cost, decision } = context;
+/** The file, and where each step that is claimed leaves it, by the command that is sure to gain. */
+function statesOf(listed: readonly Group[], { context, later }: States): AccountState[] {
+  const { decision } = context;
+  const layout = claimedLayout(listed, { context, later });
+  const half = wayToHalf(context, layout);
+  const inHalf = half === null ? { unsure: true as const } : commanded(half, context);
   const states: AccountState[] = [
     { step: "exported", workload: context.asStored() },
-    { step: "precision", workload: context.workload },
+    { step: "precision", workload: context.workload, ...(isHalf(context.target.precision) ? inHalf : {}) },
   ];
-  if (decision !== undefined)
-    states.push({
-      step: "safe",
-      workload: decision.after,
-      written: writtenSafe(context, decision.after),
-      needsHalf: decision.needsHalf ? true : undefined,
-    });
+  if (decision !== undefined) {
+    const needsHalf = decision.needsHalf ? ({ needsHalf: true, ...inHalf } as const) : { command: "--fix" };
+    const written = writtenSafe(context, decision.after);
+    states.push({ step: "safe", workload: decision.after, written, ...needsHalf });
+  }
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
-    states.push({ step: "half", workload: context.half().after });
-  const layout = claimedLayout(listed, { context, later });
-  if (layout !== undefined)
-    states.push({ step: "layout", workload: layout.after, needsHalf: layout.needsHalf });
-  const isHalved = isHalf((states.at(-1)?.workload ?? context).target.precision);
-  const isNamed = decision?.needsHalf === true || layout?.needsHalf === true;
-  const written = isHalved ? writtenHalf(context, layout !== undefined, isNamed) : undefined;
-  if (written !== undefined) states.push({ step: "kept", workload: written.after, written: written.written });
+    states.push({ step: "half", workload: context.half().after, ...inHalf });
+  if (layout !== undefined) {
+    const { after: workload, needsHalf, way } = layout;
+    const written = way.stored?.written;
+    states.push({ step: "layout", workload, written, needsHalf, ...commanded(way.changed, context) });
+  }
+  const kept = keptState(context, layout, states.at(-1)?.workload ?? context);
+  return kept === undefined ? states : [...states, kept];
+}
+
+function commanded(changed: Changed | null | undefined, context: LintContext): Pick<AccountState, "command"> {
+  if (changed == null) return {};
+  return { command: commandText("unsafe", changed, context) ?? undefined };
+}
+
+/** The file in half, where that is known, `last` being what it comes to without Casts. */
+function keptState(
+  context: LintContext,
+  layout: LayoutStep | undefined,
+  last: Pick<Workload, "target">,
+): AccountState | undefined {
+  if (!isHalf(last.target.precision)) return undefined;
+  const isLaidOut = layout !== undefined;
+  const end = writtenHalf(context, isLaidOut, layout?.way.knowsHalf);
+  if (end === undefined) return undefined;
+  // What may save nothing, or less than something else, is written where it is asked for by name.
+  const isChosen = isLaidOut && wayToHalf(context, layout) === "layout";
+  const changed = isChosen ? "layout" : isLaidOut ? "layout-in-half" : "precision";
+  return { step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) };
+}
+
+/** Last what the listed groups save that only its author can do. */
+export function lintAccount(listed: readonly Group[], { context, later }: States): AccountStep[] {
+  const { cost } = context;
+  const states = statesOf(listed, { context, later });
   const account = accountOf(states, cost);
   for (const step of estimatedIn({ context, later })) {
     const savings = inStep(listed, step).flatMap(({ saves }) => (saves === null ? [] : [saves]));

@@ -2,6 +2,7 @@
 import type { Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import type { Scope } from "../facts/scope.ts";
+import type { Changed } from "../ir/fix-command.ts";
 import type { Node } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
 import type { WrittenSaving } from "../workload/account.ts";
@@ -9,7 +10,7 @@ import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
-import { passesBehind } from "./passes-behind.ts";
+import { isPadded, passesBehind } from "./passes-behind.ts";
 
 export interface LeftReason {
   readonly message: string;
@@ -27,6 +28,8 @@ export interface DecidedFix {
   readonly slowerElsewhere?: string | undefined;
   /** Whether `--fix` alone leaves them: they gain in half precision, and not for sure in the types that the file stores. */
   readonly needsHalf?: boolean;
+  /** Microseconds of the change that padding saves, with what it costs around the products; the rest is folding's. */
+  readonly padding?: number | undefined;
   /** Microseconds that safe fixes would save which are declined as a whole. */
   readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten. */
@@ -42,16 +45,28 @@ export interface DecidedFix {
    * The repaired model as it is written in half precision where somebody asks for it by name, and in the layout that pays there where
    * `isLaidOut`; undefined where nothing would become half, or weights would have to be read to tell.
    */
-  readonly inHalf: (isLaidOut: boolean) => DecidedHalf | undefined;
+  readonly inHalf: (isLaidOut: boolean) => DecidedEnd | undefined;
+  /** What `--fix` alone leaves, in the layout that pays in the types that it stores; undefined where NHWC moves nothing there. */
+  readonly inLayout: () => DecidedEnd | undefined;
 }
 
-/** With what stays FP32 and the Casts between, in the types that the file then stores. */
-export interface DecidedHalf {
+/** A file that a command writes, in the types that it then stores: in half with what stays FP32 and the Casts between. */
+export interface DecidedEnd {
   readonly after: Workload;
-  /** Of the repaired model in the types that it stores. */
+  /** Of what `--fix` alone leaves, in the types that it stores. */
   readonly written: WrittenSaving;
   /** Whether it saves enough, beyond doubt. */
   readonly isSure: boolean;
+}
+
+/** How another layout is come by. */
+export interface LayoutWay {
+  /** Null where no file is sure to gain. */
+  readonly changed: Changed | null;
+  /** The file that is written, where it stays in the types that it stores. */
+  readonly stored?: DecidedEnd | undefined;
+  /** Whether the file in half had to be known to tell. */
+  readonly knowsHalf: boolean;
 }
 
 export interface DecidedRegion {
@@ -71,6 +86,8 @@ export interface DecidedLayout {
   readonly declined?: string;
   /** Set where it is done in a file that is brought to half, by name, and in no other. */
   readonly needsHalf?: true;
+  /** Of a state in half: what that and NHWC save of the types that the file stores, without Casts. */
+  readonly sinceStored?: Saving | undefined;
 }
 
 /** What the layout step saves, and whose part of it is how large. */
@@ -78,20 +95,22 @@ export class LayoutStep {
   readonly after: Workload;
   readonly change: WorkloadChange;
   readonly regions: DecidedLayout["regions"];
-  /** Whether it saves enough, beyond doubt. */
-  readonly isTaken: boolean;
   readonly needsHalf: true | undefined;
+  readonly #isPaid: boolean;
+  readonly #wayTo: () => LayoutWay;
+  #way: LayoutWay | undefined;
   /** Microseconds of convolutions that are faster and of kernels that are gone: what the rest of the step is borne by. */
   readonly #gains = new Map<Step, number>();
   readonly #after = new Map<Step, number>();
   #whole = 0;
 
-  constructor({ after, change, regions, declined, needsHalf }: DecidedLayout) {
+  constructor({ after, change, regions, declined, needsHalf }: DecidedLayout, wayTo: () => LayoutWay) {
+    this.#wayTo = wayTo;
     this.needsHalf = needsHalf;
     this.after = after;
     this.change = change;
     this.regions = regions;
-    this.isTaken = declined === undefined;
+    this.#isPaid = declined === undefined;
     for (const { before, after: turned, saves } of change.steps) {
       if (before === undefined) continue;
       this.#after.set(before, turned?.microseconds ?? 0);
@@ -100,6 +119,16 @@ export class LayoutStep {
       this.#gains.set(before, gain);
       this.#whole += gain;
     }
+  }
+
+  /** Whether it saves enough, beyond doubt, and a command writes it that does. */
+  get isTaken(): boolean {
+    return this.#isPaid && this.way.changed !== null;
+  }
+
+  get way(): LayoutWay {
+    this.#way ??= this.#wayTo();
+    return this.#way;
   }
 
   /** Of what the whole step saves, borders included; undefined where these kernels gain nothing. */
@@ -131,21 +160,35 @@ export class Decision {
   readonly slowerElsewhere: string | undefined;
   readonly needsHalf: boolean;
   readonly foregone: number | undefined;
+  readonly padding: number;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
   readonly #before: Workload;
   readonly #inHalf: DecidedFix["inHalf"];
+  readonly #inLayout: DecidedFix["inLayout"];
   /** Passes whose time a product's padding changes, by the product. */
   readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
   constructor(
     before: Workload,
-    { after, change, reasonFor, isRewritten, slowerElsewhere, needsHalf, foregone, inHalf }: DecidedFix,
+    {
+      after,
+      change,
+      reasonFor,
+      isRewritten,
+      slowerElsewhere,
+      needsHalf,
+      foregone,
+      padding,
+      ...ends
+    }: DecidedFix,
   ) {
-    this.#inHalf = inHalf;
+    this.#inHalf = ends.inHalf;
+    this.#inLayout = ends.inLayout;
     this.needsHalf = needsHalf === true;
     this.foregone = foregone;
+    this.padding = padding ?? change.saves.microseconds;
     this.slowerElsewhere = slowerElsewhere;
     this.after = after;
     this.change = change;
@@ -169,6 +212,15 @@ export class Decision {
     return change === undefined || passes.length === 0
       ? change?.saves
       : combineSavings([change, ...passes].map(({ saves }) => saves));
+  }
+
+  /** Whether some of these kernels get another size, and are not only folded away or together. */
+  pads(steps: Iterable<Step>): boolean {
+    for (const step of steps) {
+      const change = this.#changes.get(step);
+      if (change !== undefined && isPadded(change)) return true;
+    }
+    return false;
   }
 
   /** What becomes of several kernels, in all; undefined where all of them stay as they are. */
@@ -198,8 +250,13 @@ export class Decision {
   }
 
   /** The file in half precision, in the layout that pays there where that is a step. */
-  inHalf(isLaidOut: boolean): DecidedHalf | undefined {
+  inHalf(isLaidOut: boolean): DecidedEnd | undefined {
     return this.#inHalf(isLaidOut);
+  }
+
+  /** The file in the types that it stores, in the layout that pays there. */
+  inLayout(): DecidedEnd | undefined {
+    return this.#inLayout();
   }
 
   isRewritten(node: Node): boolean {

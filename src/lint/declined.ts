@@ -4,6 +4,7 @@
  */
 import { shareWithin } from "../workload/within-whole.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
+import { wayToHalf } from "./ends.ts";
 import { capped, type RawFinding, standingOf, stepOf } from "./group.ts";
 
 /** Findings of the file and of later steps, at places of the file `first`; those that are declined say so. */
@@ -49,6 +50,26 @@ function withinWhole(
       ? finding
       : { ...finding, saves: capped(saves, saves.microseconds * factor, saves.of) };
   });
+}
+
+/**
+ * Half precision that saves time, and safe fixes that do in half alone, where no file in half is sure to save any, are claimed by nobody, as
+ * `--unsafe-fixes` leaves them.
+ */
+export function withoutHalfLeft(
+  found: readonly RawFinding[],
+  context: LintContext,
+  minSaving: number,
+): readonly RawFinding[] {
+  const isClaimed = (finding: RawFinding) =>
+    needsHalf(finding) && standingOf(finding, minSaving) === "listed";
+  if (!found.some(isClaimed) || wayToHalf(context) !== null) return found;
+  return found.map((finding) => (isClaimed(finding) ? asDeclined(finding, "uncertain") : finding));
+}
+
+function needsHalf(finding: RawFinding): boolean {
+  const step = stepOf(finding);
+  return step === "precision" || (step === "safe" && finding.fix === "unsafe");
 }
 
 /** Another layout that is sure to gain only where something unsure comes before it is taken by no fix, and claimed by nobody. */

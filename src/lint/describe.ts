@@ -31,6 +31,7 @@ export function describe(
   saves: SavingReport | null,
   severity: Severity,
   fingerprint: string,
+  fixCommand: string | null,
 ): Finding {
   const { node, scope } = siteOf(raw.at.node, raw.at.scope);
   return {
@@ -44,6 +45,7 @@ export function describe(
     data: raw.data,
     saves,
     fix,
+    fixCommand,
     ...originOf(node, scope.model),
     fingerprint,
   };

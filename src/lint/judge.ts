@@ -11,6 +11,7 @@ import {
 } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import { describe, fingerprintOf, identityOf } from "./describe.ts";
+import { commandOf } from "./ends.ts";
 import { type Group, type Standing, severityOf, sharesOf, standingOf, stepOf } from "./group.ts";
 import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
@@ -33,7 +34,7 @@ export interface Judged {
 
 export function judged(groups: readonly Group[], states: States, settings: LintSettings): Judged {
   const { context } = states;
-  const counted = {
+  const counted: Record<Exclude<Standing, "listed">, Counted> = {
     below: { count: 0, microseconds: 0 },
     uncertain: { count: 0, microseconds: 0 },
   };
@@ -59,33 +60,43 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
     const stands = standings.get(group) ?? "listed";
     const severity = severities.get(group) ?? group.base;
     if (stands !== "listed") {
-      counted[stands].count += group.members.length;
-      counted[stands].microseconds += Math.max(0, group.saves?.microseconds ?? 0);
+      count(counted[stands], group);
     }
     // Counted for all, so that no threshold moves what a finding is known by.
     const identities = group.members.map((member) => identityOf(member, occurrences));
     // Of what is only counted, a large model has too much to describe.
     if (stands !== "listed" && !needsAll) continue;
     const shares = sharesOf(group);
+    const command =
+      stands === "uncertain" && group.fix === "unsafe" ? null : commandOf(group, context, layout);
     const findings = group.members.map((member, index) =>
-      describe(member, shares[index] ?? null, severity, fingerprintOf(identities[index] ?? "")),
+      describe(member, shares[index] ?? null, severity, fingerprintOf(identities[index] ?? ""), command),
     );
     pushAll(described, findings);
     const step = stepIn(account, group);
-    const entry = { group: groupReport({ ...group, step }, severity, findings, context), findings };
+    const entry = { group: groupReport({ ...group, step, command }, severity, findings, context), findings };
     (stands === "listed" ? listed : unlisted).push(entry);
   }
   const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
   return { listed: ranked(listed), unlisted: ranked(unlisted), ...counted, account, described };
 }
 
+type Counted = { -readonly [K in keyof CountedFindings]: CountedFindings[K] };
+
+function count(counted: Counted, group: Group): void {
+  const saved = Math.max(0, group.saves?.microseconds ?? 0);
+  counted.count += group.members.length;
+  counted.microseconds += saved;
+  if (saved > 0 && stepOf(group) === "precision") counted.withoutCasts = (counted.withoutCasts ?? 0) + saved;
+}
+
 function groupReport(
-  group: Group & Pick<FindingGroup, "step">,
+  group: Group & Pick<FindingGroup, "step"> & { readonly command: string | null },
   severity: Severity,
   findings: readonly Finding[],
   { decision, products }: LintContext,
 ): FindingGroup {
-  const { rule, fix, message, saves, members, step } = group;
+  const { rule, fix, message, saves, members, step, command } = group;
   const [first] = members;
   const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
   const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
@@ -97,6 +108,7 @@ function groupReport(
     message,
     saves,
     fix,
+    fixCommand: command,
     step,
     left: first?.raw.left ?? reason ?? null,
     findings: findings.map(({ fingerprint }) => fingerprint),

@@ -9,6 +9,7 @@ import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
 import { type DecidedFix, Decision, LayoutStep } from "./decision.ts";
+import { wayToLayout } from "./ends.ts";
 import { type RawFinding, standingOf, stepOf } from "./group.ts";
 import type { AnyRule } from "./rule.ts";
 
@@ -46,7 +47,7 @@ export class Ladder {
     return () => {
       const layout = asked ? undefined : this.#decided?.layoutOf(state);
       asked = true;
-      known ??= layout && new LayoutStep(layout);
+      known ??= layout && new LayoutStep(layout, () => wayToLayout(this.first, layout));
       return known;
     };
   }

@@ -32,7 +32,8 @@ export function passesBehind(
   return found;
 }
 
-function isPadded({ before: from, after: to }: StepChange): boolean {
+/** A product at other sizes. */
+export function isPadded({ before: from, after: to }: StepChange): boolean {
   if (from === undefined || to === undefined || from.family === "memory") return false;
   return JSON.stringify(from.work) !== JSON.stringify(to.work);
 }

@@ -32,6 +32,8 @@ export interface Finding {
   readonly data: Readonly<Record<string, Datum>>;
   readonly saves: SavingReport | null;
   readonly fix: Fixability;
+  /** Flags of the command that makes it, which is sure to gain: `--fix --unsafe-fixes`; null where none does. */
+  readonly fixCommand: string | null;
   readonly source: { readonly file: string; readonly line: number } | null;
   readonly module: string | null;
   readonly fingerprint: string;
@@ -57,6 +59,8 @@ export interface FindingGroup {
   /** Of all its findings together; for what a later step of the account saves, what earlier ones leave of it. */
   readonly saves: SavingReport | null;
   readonly fix: Fixability;
+  /** Flags of the command that makes it, which is sure to gain; null where none does. */
+  readonly fixCommand: string | null;
   /** The step of the account that it is a part of; null where time is not the point. */
   readonly step: AccountStepName | null;
   /** Why `--fix` leaves what it could change; null where it does not, or where nothing could. */
@@ -70,6 +74,8 @@ export interface CountedFindings {
   readonly count: number;
   /** Predicted savings, added up. */
   readonly microseconds: number;
+  /** What of them half precision saves without the Casts that it needs; absent where that is nothing. */
+  readonly withoutCasts?: number;
 }
 
 export interface SkippedReport {

@@ -9,7 +9,7 @@ import { type Budget, budgetReports } from "./budgets.ts";
 import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedFix } from "./decision.ts";
-import { withDeclined, withoutLayoutLeft } from "./declined.ts";
+import { withDeclined, withoutHalfLeft, withoutLayoutLeft } from "./declined.ts";
 import { fill } from "./describe.ts";
 import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
@@ -27,7 +27,6 @@ import type {
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
 import { surroundingsOf } from "./surroundings.ts";
-import { withoutHalfLeft } from "./written-half.ts";
 
 export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];

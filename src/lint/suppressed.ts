@@ -95,6 +95,7 @@ export class Suppressed {
     if (!this.#isListed) return;
     const raw = finding();
     const fingerprint = fingerprintOf(identityOf(raw, this.#occurrences));
-    this.findings.push({ ...describe(raw, raw.saves, raw.base, fingerprint), by, reason });
+    const command = raw.fix === "safe" ? "--fix" : null;
+    this.findings.push({ ...describe(raw, raw.saves, raw.base, fingerprint, command), by, reason });
   }
 }

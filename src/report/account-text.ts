@@ -1,7 +1,9 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
+
+import { type Changed, fixFlags, halfOf } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
-import { type Changed, changedBy, fixFlags, halfOf, lacksCasts, leavesFloat } from "./fix-flags.ts";
+import { changedBy, lacksCasts } from "./fix-flags.ts";
 import { givenFor, isHalf, mayStoreHalf, type RepairFlags } from "./repair-text.ts";
 import { alignColumns } from "./table.ts";
 
@@ -22,9 +24,14 @@ const flagsOf = (changed: Changed, half?: "fp16" | "bf16") => fixFlags("unsafe",
  * A step to half precision; what else writing it takes is a step of its own where it is known. Whoever may save nothing by it is told what knows, and
  * nobody is told to take a step that costs.
  */
-function toHalf({ saves }: AccountStep, half: "fp16" | "bf16", account: readonly AccountStep[]): string {
-  const flags = flagsOf("precision", half);
+function toHalf(
+  { saves, command, unsure }: AccountStep,
+  half: "fp16" | "bf16",
+  account: readonly AccountStep[],
+): string {
+  const flags = command ?? flagsOf("precision", half);
   const isSure = saves !== null && saves.low > 0;
+  if (isSure && unsure === true) return "without Casts: with them the file may save nothing";
   if (lacksCasts(account))
     return isSure ? `${flags}, without Casts` : `without Casts: --diff --precision ${half} has them`;
   return isSure || (saves?.microseconds ?? 0) > 0 ? flags : "";
@@ -35,7 +42,7 @@ function toHalf({ saves }: AccountStep, half: "fp16" | "bf16", account: readonly
  * leaves, or, where it leaves the file, than that.
  */
 function writtenText(
-  { written, precision }: AccountStep,
+  { written, precision, command }: AccountStep,
   account: readonly AccountStep[],
   of: AccountOf,
 ): string {
@@ -43,7 +50,7 @@ function writtenText(
   const safe = account.find(({ step }) => step === "safe");
   const from = safe === undefined || safe.needsHalf === true ? "the file's" : "--fix's";
   const changed = account.some(({ step }) => step === "layout") ? changedBy("layout", account) : "precision";
-  const how = of !== "model" ? "as written" : flagsOf(changed, halfOf(precision));
+  const how = of !== "model" ? "as written" : (command ?? flagsOf(changed, halfOf(precision)));
   return `${how}, from ${from} ${duration(written.after + written.microseconds)}: ${claimOf(written)}`;
 }
 
@@ -58,7 +65,7 @@ function writtenTimes({ microseconds, after }: WrittenSaving): string {
  * `249 µs → 249 µs`: what safe fixes make of the file as it is stored. Undefined where what they save of that is within the interval of what
  * they are said to save.
  */
-export function storedTimes(account: readonly AccountStep[]): string | undefined {
+function storedTimes(account: readonly AccountStep[]): string | undefined {
   const { written, saves, needsHalf } = account.find(({ step }) => step === "safe") ?? {};
   if (written === undefined || !saves || needsHalf === true) return undefined;
   const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
@@ -70,9 +77,11 @@ function asStored({ written }: { readonly written?: WrittenSaving | undefined })
   return `${written !== undefined && written.low > 0 ? "too little" : "not sure"} as stored`;
 }
 
-function safeFlags({ needsHalf, precision, written }: AccountStep, account: readonly AccountStep[]): string {
+function safeFlags(step: AccountStep, account: readonly AccountStep[]): string {
+  const { needsHalf, precision, written, command, unsure } = step;
+  if (unsure === true) return `in ${precisionNames[precision]} alone: the file may save nothing`;
   if (needsHalf === true) {
-    const flags = flagsOf("precision", halfOf(precision));
+    const flags = command ?? flagsOf("precision", halfOf(precision));
     return `${flags}, ${asStored({ written })}`;
   }
   const times = storedTimes(account);
@@ -114,10 +123,11 @@ const names: Readonly<
 };
 
 /** What may save nothing is done where it is asked for by name; nobody is told to do what costs. */
-function layoutFlags({ step, saves, precision }: AccountStep, account: readonly AccountStep[]): string {
+function layoutFlags(step: AccountStep, account: readonly AccountStep[]): string {
+  const { saves, precision, command, written } = step;
   if (saves !== null && saves.low <= 0) return saves.microseconds > 0 ? "--fix --layout nhwc" : "";
-  const flags = flagsOf(changedBy(step, account), halfOf(precision));
-  return leavesFloat(account) ? `${flags}; in FP32, as --diff --unsafe-fixes has it` : flags;
+  const flags = command ?? flagsOf(changedBy("layout", account), halfOf(precision));
+  return written === undefined ? flags : `${flags}; as stored ${writtenTimes(written)}`;
 }
 
 /** What the file takes as it is stored, where that is less than in the precision of the prediction; else undefined. */
@@ -156,32 +166,46 @@ export function accountLines(account: readonly AccountStep[], of: AccountOf = "m
   return alignColumns(rows, ["left", "right", "left", "left"]).map((line) => line.trimEnd());
 }
 
-/** `saves 268 µs, 25 % (126 to 479 µs)`: of the step before. */
-function savingOf(
-  { saves, microseconds, measured: isMeasured }: AccountStep,
+/**
+ * What a step saves, a part of the predicted time, as findings' shares are; of a step to another precision a part of the time before it. Undefined
+ * where it saves nothing of anything.
+ */
+export function shareOf(
+  { step, saves, microseconds }: AccountStep,
   account: readonly AccountStep[],
-): string {
+): number | undefined {
+  if (saves === null) return undefined;
+  const predicted = account.find((each) => each.step === "precision") ?? account[0];
+  const isPrecision = step === "precision" || step === "half";
+  const whole = isPrecision ? microseconds + saves.microseconds : (predicted?.microseconds ?? 0);
+  return whole > 0 ? saves.microseconds / whole : undefined;
+}
+
+/** `saves 268 µs, 25 % (126 to 479 µs)`. */
+function savingOf(step: AccountStep, account: readonly AccountStep[]): string {
+  const { saves, measured: isMeasured, unsure } = step;
   if (saves === null) {
     const [first] = account;
     if (first?.measured === true) return "(measured)";
     return first === undefined ? "" : `(${durationRange(first.low, first.high)})`;
   }
-  const before = microseconds + saves.microseconds;
-  const share = before > 0 ? `, ${percent(Math.abs(saves.microseconds) / before)}` : "";
-  return `${claimOf(saves, share)}${isMeasured === true ? "; measured" : ""}`;
+  const part = shareOf(step, account);
+  const share = part === undefined ? "" : `, ${percent(Math.abs(part))}`;
+  return `${claimOf(saves, share, unsure)}${isMeasured === true ? "; measured" : ""}`;
 }
 
 /** Changes that cancel each other, but for what adding them up leaves. */
 const nothing = 5e-4;
 
 /** `may cost 29.3 µs, 14 % (-6.24 to 84.1 µs)`. */
-function claimOf({ microseconds, low, high }: Saved, share = ""): string {
+function claimOf({ microseconds, low, high }: Saved, share = "", unsure = false): string {
   if (Math.abs(microseconds) < nothing && low < 0 && high > 0)
     return `takes as long (${durationRange(low, high)})`;
   const isCost = microseconds < 0;
   const [least, most] = isCost ? [-high, -low] : [low, high];
   const claim = isCost ? "costs" : "saves";
-  const verb = least > 0 || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
+  const isSure = least > 0 && !unsure;
+  const verb = isSure || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
   return `${verb} ${duration(Math.abs(microseconds))}${share} (${durationRange(least, most)})`;
 }
 

@@ -3,7 +3,6 @@ import { counted, printable } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { budgetText } from "./budget-text.ts";
 import { type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
-import { groupFlags } from "./fix-flags.ts";
 import type { RenderOptions } from "./render.ts";
 import { modelsText, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
@@ -26,23 +25,23 @@ function linesOf(model: ModelReport): string[] {
   return [
     ...failed,
     ...budgets,
-    ...entriesOf(model).map((entry) => `${path}: ${entryText(entry, model)}`),
+    ...entriesOf(model).map((entry) => `${path}: ${entryText(entry)}`),
     ...unseen,
     ...notes,
   ];
 }
 
 /** `error TC102 misaligned-gemm /head/MatMul (MatMul): N is 50257 …. Saves 1.96 ms (63 %). Fix: --fix. At: model.py:12`. */
-function entryText(entry: Entry, model: ModelReport): string {
+function entryText(entry: Entry): string {
   const { group, findings } = entry;
-  const { severity, code, rule, message, saves, fix, left } = group;
+  const { severity, code, rule, message, saves, fixCommand, left } = group;
   const [{ node, op }] = findings;
   const head = `${severity} ${code} ${rule} ${printable(node)} (${printable(op)})${moreText(entry)}`;
   const origins = originsOf(entry);
   const parts = [
     `${head}: ${printable(message)}.`,
     saves === null ? "" : `Saves ${savedText(saves)}.`,
-    fix === "none" ? "" : `Fix: ${groupFlags(group, model).join(" ")}.`,
+    fixCommand === null ? "" : `Fix: ${fixCommand}.`,
     left === null ? "" : `--fix leaves it: ${printable(left)}.`,
     origins.length === 0 ? "" : `At: ${printable(origins.join(" "))}.`,
   ];

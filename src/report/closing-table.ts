@@ -2,7 +2,15 @@
 import { counted, printable, shortened } from "../ir/format.ts";
 import type { ModelReport, Severity } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
-import { type Column, countOf, modelsText, storedColumn, timeText, titled } from "./scenarios.ts";
+import {
+  type Column,
+  countOf,
+  hasStoredTime,
+  modelsText,
+  storedColumn,
+  timeText,
+  titled,
+} from "./scenarios.ts";
 import { standingOf } from "./standing.ts";
 import { alignColumns } from "./table.ts";
 
@@ -17,8 +25,8 @@ const columns: readonly Column[] = [
     text: (model) => shortened(printable(titled(model).path), longestName),
   },
   { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
-  { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
   storedColumn,
+  { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
   { title: "after all", alignment: "right", text: afterAllText },
   { title: "errors", alignment: "right", text: (model) => known(model, countOf(model, "error")) },
   { title: "warnings", alignment: "right", text: (model) => known(model, countOf(model, "warn")) },
@@ -36,7 +44,7 @@ function afterAllText(model: ModelReport): string {
 /** Without what none of the models has to say; nodes that could not be judged are rare, and never passed over. */
 export function closingColumns(models: readonly ModelReport[]): readonly Column[] {
   const isSkipped = models.some(({ skipped }) => skipped.length > 0);
-  const isStored = models.some((model) => storedColumn.text(model) !== "");
+  const isStored = models.some(hasStoredTime);
   return columns.filter(
     (column) => (column.title !== "skipped" || isSkipped) && (column !== storedColumn || isStored),
   );
@@ -69,16 +77,15 @@ export function worstFirst(models: readonly ModelReport[]): ModelReport[] {
   return keyed.sort((a, b) => compare(a.key, b.key)).map(({ model }) => model);
 }
 
-/** What failed, then errors, then the share of its time that `--fix` saves, then that every step saves. */
+/** What failed, then errors, then the share of its file's time that `--fix` saves, then that of its time that every step saves. */
 function keyOf(model: ModelReport): readonly number[] {
   const standing = standingOf(model);
-  const share = (after: number) =>
-    standing === undefined || standing.now <= 0 ? 0 : (standing.now - after) / standing.now;
+  const share = (before = 0, after = 0) => (before > 0 ? (before - after) / before : 0);
   return [
     model.error === null ? 0 : 1,
     countOf(model, "error"),
-    share(standing?.afterFix ?? 0),
-    share(standing?.afterAll ?? 0),
+    share(standing?.stored, standing?.afterFix),
+    share(standing?.now, standing?.afterAll),
   ];
 }
 

@@ -51,8 +51,17 @@ export const basisText = {
   profile: "measured",
 } as const satisfies Record<ModelReport["predicted"]["basis"], string>;
 
+type CountedModel = Pick<ModelReport, "belowThreshold" | "uncertain">;
+
+/** Half precision saves what it does without the Casts that a file in half needs. */
+function castsText({ microseconds, withoutCasts = 0 }: CountedModel["uncertain"]): string {
+  if (withoutCasts <= 0) return "";
+  const part = withoutCasts < microseconds ? `, ${duration(withoutCasts)} of it` : "";
+  return `${part} without the Casts that half needs`;
+}
+
 /** What is counted, and why it is not listed. */
-export function countedNotes({ belowThreshold: below, uncertain }: ModelReport): string[] {
+export function countedNotes({ belowThreshold: below, uncertain }: CountedModel): string[] {
   const notes: string[] = [];
   if (below.count > 0) {
     const each = below.count === 1 ? "saves" : "save together";
@@ -61,7 +70,9 @@ export function countedNotes({ belowThreshold: below, uncertain }: ModelReport):
   }
   if (uncertain.count > 0) {
     const what = counted(uncertain.count, "finding");
-    notes.push(`${what} may save nothing (predicted ${duration(uncertain.microseconds)})`);
+    notes.push(
+      `${what} may save nothing (predicted ${duration(uncertain.microseconds)}${castsText(uncertain)})`,
+    );
   }
   return notes;
 }

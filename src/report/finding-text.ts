@@ -4,14 +4,23 @@ import type { Finding } from "../lint/result.ts";
 import type { RenderOptions } from "./render.ts";
 import { savedText } from "./share.ts";
 
-/** `/head/MatMul (MatMul) in head: N is 50257 …. Saves 1.96 ms (63 %).`; `quote` makes text of the format of what a model says. */
-export function sentenceOf(
-  { node, op, message, saves, module }: Finding,
-  quote: (text: string) => string = printable,
-): string {
+/** `/head/MatMul (MatMul) in head: N is 50257 …. Saves 1.96 ms (63 %). Fix: --fix.`; `quote` makes text of the format of what a model says. */
+export function sentenceOf(finding: Finding, quote: (text: string) => string = printable): string {
+  const { node, op, message, saves, module } = finding;
   const saving = saves === null ? "" : ` Saves ${savedText(saves)}.`;
   const where = module === null ? "" : ` in ${quote(module)}`;
-  return `${quote(node)} (${quote(op)})${where}: ${quote(message)}${/[.!?]$/.test(message) ? "" : "."}${saving}`;
+  return `${quote(node)} (${quote(op)})${where}: ${quote(message)}${/[.!?]$/.test(message) ? "" : "."}${saving}${fixSentence([finding])}`;
+}
+
+/** Commands that findings name, each once. */
+export function commandsOf(findings: readonly Pick<Finding, "fixCommand">[]): string {
+  return [...new Set(findings.flatMap(({ fixCommand }) => fixCommand ?? []))].join("; ");
+}
+
+/** ` Fix: --fix --unsafe-fixes.`; empty where no command is named. */
+export function fixSentence(findings: readonly Pick<Finding, "fixCommand">[]): string {
+  const commands = commandsOf(findings);
+  return commands === "" ? "" : ` Fix: ${commands}.`;
 }
 
 export interface Place {

@@ -4,7 +4,7 @@ import { counted, duration, plain, printable } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { budgetCode, budgetName, budgetText, exceededOf } from "./budget-text.ts";
-import { type Place, placeOf } from "./finding-text.ts";
+import { commandsOf, type Place, placeOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
 import { acrossScenarios } from "./scenarios.ts";
@@ -120,12 +120,13 @@ function annotationOf(worst: Finding, found: readonly Found[], place: Place): An
   const saved = savedOf(found);
   const others = found.length - 1;
   const more = others === 0 ? "" : `\nand ${counted(others, "more finding")} of this rule here`;
+  const commands = commandsOf(found.map(({ finding }) => finding));
   const saving = saved === "" ? "" : others === 0 ? `; saves ${saved}` : `; together they save ${saved}`;
   return {
     level: levels[severity],
     ...place,
     title: ruleTitle(code, rule),
-    message: `${printable(`${node} (${op}): ${message}`)}${more}${saving}`,
+    message: `${printable(`${node} (${op}): ${message}`)}${more}${saving}${commands === "" ? "" : `; fix: ${commands}`}`,
   };
 }
 

@@ -3,7 +3,7 @@
 import { counted, headOf } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
 import { type DiagnosedModel, type Diagnostic, diagnosedModels } from "./diagnostics.ts";
-import { sentenceOf } from "./finding-text.ts";
+import { fixSentence, sentenceOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
 import { savedText, savedTogether } from "./share.ts";
@@ -81,9 +81,13 @@ function caseOf(diagnostics: Diagnostics, path: string, groups: Suite["groups"])
 function summaryOf([first, ...others]: Diagnostics, groups: Suite["groups"]): string {
   const findings = [first, ...others].flatMap(({ finding }) => finding ?? []);
   const saved = savedTogether(findings, groups);
-  const what = first.finding === undefined ? first.message : sentenceOf({ ...first.finding, saves: null });
+  const what =
+    first.finding === undefined
+      ? first.message
+      : sentenceOf({ ...first.finding, saves: null, fixCommand: null });
   const saving = saved === null ? "" : savedText(saved);
-  if (others.length === 0) return saving === "" ? what : `${what} Saves ${saving}.`;
+  const fix = fixSentence(findings);
+  if (others.length === 0) return `${saving === "" ? what : `${what} Saves ${saving}.`}${fix}`;
   const more = `${what} And ${counted(others.length, "more finding")}`;
-  return saving === "" ? `${more}.` : `${more}; together they save ${saving}.`;
+  return `${saving === "" ? `${more}.` : `${more}; together they save ${saving}.`}${fix}`;
 }

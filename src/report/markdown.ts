@@ -7,7 +7,6 @@ import { accountCells } from "./account-text.ts";
 import { budgetItems } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
-import { groupFlags } from "./fix-flags.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
 import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
@@ -126,7 +125,7 @@ const marks = { error: "🔴 error", warn: "🟡 warn", info: "🔵 info" } as c
 
 function row(entry: Entry, model: ModelReport): string {
   const { predicted } = model;
-  const { severity, rule, message, saves, fix } = entry.group;
+  const { severity, rule, message, saves, fixCommand } = entry.group;
   const [{ node, op }] = entry.findings;
   const origins = originsOf(entry).map((part) => code(part));
   const where = [`${code(node)}${moreText(entry)} (${escaped(op)})`, ...origins].join("<br>");
@@ -137,7 +136,7 @@ function row(entry: Entry, model: ModelReport): string {
     where,
     escaped(message),
     saving,
-    fix === "none" ? "" : `\`${groupFlags(entry.group, model).join(" ")}\``,
+    fixCommand === null ? "" : `\`${fixCommand}\``,
   ];
   return `| ${cells.join(" | ")} |`;
 }

@@ -1,7 +1,7 @@
 /** @file Rules and their pages in the terminal. */
 
+import { fixFlags } from "../ir/fix-command.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { fixFlags } from "./fix-flags.ts";
 import type { ColorLevel, RuleDoc } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
 import { alignColumns } from "./table.ts";

@@ -118,7 +118,7 @@ function helpOf({ code, url }: RuleDoc, known: ReadonlySet<string>, pages: Rende
 
 function resultOf(located: Located, ruleIndex: number, options: RenderOptions) {
   const { finding, model } = located;
-  const { code, severity, fingerprint, fix, saves, source, module, data } = finding;
+  const { code, severity, fingerprint, fix, fixCommand, saves, source, module, data } = finding;
   return {
     ruleId: code,
     ruleIndex,
@@ -128,7 +128,7 @@ function resultOf(located: Located, ruleIndex: number, options: RenderOptions) {
     ...relatedOf(source, options),
     ...suppressionsOf(located),
     partialFingerprints: { primaryLocationLineHash: `${fingerprint}:1`, "tcLint/v1": fingerprint },
-    properties: { fix, saves, data, source, module },
+    properties: { fix, fixCommand, saves, data, source, module },
   };
 }
 

@@ -1,7 +1,6 @@
 /** @file One model at several targets and sizes: its reports together, as a table, and as one report of findings that differ. */
 import { counted, percent, printable, shortened } from "../ir/format.ts";
 import type { BudgetReport, Finding, ModelReport, Severity } from "../lint/result.ts";
-import { fasterAsStored, storedTimes } from "./account-text.ts";
 import { bestStepText, standingOf } from "./standing.ts";
 import { pricedText } from "./unpriced.ts";
 
@@ -50,7 +49,7 @@ export function scenarioColumns(group: ModelGroup): readonly Column[] {
     ? [{ title: "scenario", alignment: "left", text: ({ scenario = "" }) => scenario }]
     : [];
   const samples = new Set(group.flatMap((model) => model.samples ?? []));
-  const isStored = group.some((model) => storedColumn.text(model) !== "");
+  const isStored = group.some(hasStoredTime);
   const shown = figures.filter(
     (column) => (column.title !== perSample || samples.size > 1) && (column !== storedColumn || isStored),
   );
@@ -103,17 +102,22 @@ function partsOf({ scenario = "" }: ModelReport): string {
 
 const perSample = "a sample";
 
-/** What `--fix` makes of the file in the types that it stores, where that is something else than in the target's; else what it takes so, where that is less. */
+/** Of the file before `--fix`, as the column behind it is of the file after. */
 export const storedColumn: Column = {
   title: "as stored",
   alignment: "right",
-  text: ({ account }) => storedTimes(account) ?? fasterAsStored(account) ?? "",
+  text: (model) => timeText(model, standingOf(model)?.stored),
 };
+
+/** Whether a file stores other types than the target computes in, so that it has a time of its own. */
+export function hasStoredTime({ account }: ModelReport): boolean {
+  return account.some(({ step }) => step === "precision");
+}
 
 const figures: readonly Column[] = [
   { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
-  { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
   storedColumn,
+  { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
   {
     title: perSample,
     alignment: "right",

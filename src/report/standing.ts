@@ -1,14 +1,18 @@
 /** @file Where a model stands by its account: now, after `--fix`, after every step that could be taken; and the step that saves most. */
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
-import { accountCells } from "./account-text.ts";
+import { accountCells, shareOf } from "./account-text.ts";
 import { lacksCasts } from "./fix-flags.ts";
 
 /** Microseconds of one run. */
 export interface Standing {
   /** As exported, computed in the target's precision. */
   readonly now: number;
+  /** The file as exported, in the types that it stores. */
+  readonly stored: number;
+  /** The file that `--fix` alone writes, in the types that it stores. */
   readonly afterFix: number;
+  /** Of all steps of the account, in the target's precision. */
   readonly afterAll: number;
   /** Whether that is without what writing half precision takes. */
   readonly lacksCasts: boolean;
@@ -19,14 +23,16 @@ type Accounted = Pick<ModelReport, "account" | "predicted" | "nodes">;
 /** Undefined where nothing is known of the model. */
 export function standingOf({ account, predicted, nodes }: Accounted): Standing | undefined {
   if (nodes === 0) return undefined;
-  const at = (name: AccountStepName) => account.find(({ step }) => step === name)?.microseconds;
-  const now = at("precision") ?? at("exported") ?? predicted.microseconds;
-  const last = account.at(-1)?.microseconds;
-  const isLeft = account.some(({ needsHalf }) => needsHalf === true);
+  const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
+  const stored = stepAt("exported")?.microseconds ?? predicted.microseconds;
+  const now = stepAt("precision")?.microseconds ?? stored;
+  const safe = stepAt("safe");
+  const afterFix = safe?.needsHalf === true ? undefined : (safe?.written?.after ?? safe?.microseconds);
   return {
     now,
-    afterFix: (isLeft ? undefined : at("safe")) ?? now,
-    afterAll: last ?? now,
+    stored,
+    afterFix: afterFix ?? stored,
+    afterAll: account.at(-1)?.microseconds ?? now,
     lacksCasts: lacksCasts(account),
   };
 }
@@ -43,7 +49,7 @@ export function bestStepOf({ account }: Pick<ModelReport, "account">): AccountSt
   const left = account.filter(({ step }) => !countedIn.has(step));
   const most = (steps: readonly AccountStep[]) =>
     steps
-      .filter((step) => saved(step) > 0 && (step.saves?.low ?? 0) > 0)
+      .filter((step) => saved(step) > 0 && (step.saves?.low ?? 0) > 0 && step.unsure !== true)
       .reduce<AccountStep | undefined>(
         (best, step) => (best !== undefined && saved(best) >= saved(step) ? best : step),
         undefined,
@@ -51,12 +57,12 @@ export function bestStepOf({ account }: Pick<ModelReport, "account">): AccountSt
   return most(left) ?? most(account);
 }
 
-/** `safe fixes 19.5 µs, 20 %`: of the step before, as the account has it. */
+/** `safe fixes 19.5 µs, 20 %`: as the account has it. */
 export function bestStepText(model: Pick<ModelReport, "account">): string {
   const best = bestStepOf(model);
   if (best === undefined) return "";
   const saved = best.saves?.microseconds ?? 0;
   const [name] = accountCells(best, model.account);
-  const share = percent(saved / (best.microseconds + saved));
+  const share = percent(shareOf(best, model.account) ?? 0);
   return `${name} ${duration(saved)}, ${share}${countedIn.has(best.step) ? " (counted in)" : ""}`;
 }

@@ -8,7 +8,6 @@ import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
-import { groupFlags } from "./fix-flags.ts";
 import { foldedLines, rowsOf } from "./fold.ts";
 import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
@@ -47,7 +46,7 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const above = [title, ...error, ...headerLines(model, options, palette)];
   const notes = spaced(noteLines(model, options, palette));
   const width = options.columns ?? usualColumns;
-  const entries = entriesOf(model).map((entry) => entryLines(entry, model, options, palette));
+  const entries = entriesOf(model).map((entry) => entryLines(entry, options, palette));
   const roomBelow = (lines: readonly string[]) =>
     screenRows - rowsOf([...lines, ...notes], width) - footerHeight;
   // The gap above the account yields to what is worst, and to the line that says how much more there is.
@@ -56,7 +55,7 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const head = isTight ? [...above, ...account] : apart;
   const room = options.verbose ? undefined : roomBelow(head);
   const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
-  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, options, palette));
+  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, options, palette));
   const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);
   return [
     ...folded(head),
@@ -167,7 +166,7 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
 }
 
 /** The first line says all by itself; what to do stands below. */
-function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
+function entryLines(entry: Entry, options: RenderOptions, palette: Palette): string[] {
   const { group, findings } = entry;
   const { severity, code, rule, message } = group;
   const [{ node, op, graph }] = findings;
@@ -175,7 +174,7 @@ function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, pa
   const saved =
     group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
-  const details = [shareText(group), fixText(group, model, palette)].filter((text) => text !== "");
+  const details = [shareText(group), fixText(group, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
     ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
@@ -200,9 +199,9 @@ function shareText({ saves }: FindingGroup): string {
   return `${shareOfText(saves)}, ${between}`;
 }
 
-function fixText(group: FindingGroup, model: ModelReport, palette: Palette): string {
-  const { fix, left } = group;
-  if (fix !== "none") return palette.good(`fixed by ${groupFlags(group, model).join(" ")}`);
+function fixText({ fix, fixCommand, left }: FindingGroup, palette: Palette): string {
+  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`);
+  if (fix !== "none") return "no fix is sure to gain";
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
 }
 

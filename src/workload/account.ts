@@ -5,6 +5,7 @@
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { differenceBetween } from "./change.ts";
+import { leastOf } from "./least.ts";
 import { isMeasured } from "./measured.ts";
 import type { Workload } from "./workload.ts";
 
@@ -30,7 +31,8 @@ export interface AccountStep {
   readonly measured?: true;
   /**
    * In the types that files store, where the account is of another precision: of `safe`, what it saves of the file as exported; of `kept`,
-   * where the file is brought to half, what it saves of the one that `--fix` alone leaves.
+   * where the file is brought to half, what it saves of the one that `--fix` alone leaves; of `layout`, the same where its command leaves the file
+   * in the types that it stores.
    */
   readonly written?: WrittenSaving;
   /**
@@ -38,6 +40,10 @@ export interface AccountStep {
    * because it gains in half and not for sure in the types that the file stores.
    */
   readonly needsHalf?: true;
+  /** Of steps that a fix writes: its flags, the file that they write being sure to gain. */
+  readonly command?: string;
+  /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
+  readonly unsure?: true;
 }
 
 export interface WrittenSaving extends Saving {
@@ -51,6 +57,8 @@ export interface AccountState {
   readonly workload: Workload;
   readonly written?: WrittenSaving | undefined;
   readonly needsHalf?: true | undefined;
+  readonly command?: string | undefined;
+  readonly unsure?: true | undefined;
 }
 
 export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
@@ -61,7 +69,7 @@ export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
 export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
   const steps: AccountStep[] = [];
   let last: Workload | undefined;
-  for (const { step, workload, written, needsHalf } of states) {
+  for (const { step, workload, ...said } of states) {
     const change = last === undefined ? undefined : differenceBetween(last, workload, cost);
     if (change !== undefined && change.steps.length === 0) continue;
     const { microseconds, low, high } = workload.timeline;
@@ -69,27 +77,35 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
     const saves =
       change === undefined || last === undefined ? null : subtracted(change.saves, last, workload);
-    const asFile = {
-      ...(written === undefined ? {} : { written }),
-      ...(needsHalf === undefined ? {} : { needsHalf }),
-    };
-    steps.push({ step, microseconds, low, high, saves, precision, ...measured, ...asFile });
+    steps.push({ step, microseconds, low, high, saves, precision, ...measured, ...asFile(said) });
     last = workload;
   }
   return steps;
 }
 
+/** What is said of it beside the workload. */
+function asFile({ written, needsHalf, command, unsure }: Omit<AccountState, "step" | "workload">) {
+  return {
+    ...(written === undefined ? {} : { written }),
+    ...(needsHalf === undefined ? {} : { needsHalf }),
+    ...(command === undefined ? {} : { command }),
+    ...(unsure === undefined ? {} : { unsure }),
+  };
+}
+
 /**
- * What subtracting one step's interval from the other's leaves room for, and no more than what there is: widths of changes add up apart
- * from those of totals, of which either may be measured. Which findings are claimed is decided by the changes alone.
+ * What subtracting one step's interval from the other's leaves room for, and no more than what there is, less what the rest takes at the least:
+ * widths of changes add up apart from those of totals, of which either may be measured. Which findings are claimed is decided by the changes
+ * alone.
  */
 function subtracted(
   { microseconds, low, high }: Saving,
   { timeline: before }: Workload,
-  { timeline: after }: Workload,
+  left: Workload,
 ): Saving {
+  const { timeline: after } = left;
   const least = before.low - after.high;
-  const most = Math.min(before.high - after.low, before.microseconds);
+  const most = Math.min(before.high - after.low, before.microseconds - leastOf(left));
   return {
     microseconds,
     low: Math.min(microseconds, Math.max(low, least)),

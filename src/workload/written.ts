@@ -2,6 +2,7 @@
 import type { CostModel } from "../cost/model.ts";
 import type { WrittenSaving } from "./account.ts";
 import { differenceBetween } from "./change.ts";
+import { leastOf } from "./least.ts";
 import { pricedAt } from "./priced-at.ts";
 import type { Workload } from "./workload.ts";
 
@@ -9,7 +10,8 @@ import type { Workload } from "./workload.ts";
 export function writtenBetween(before: Workload, after: Workload, cost: CostModel): WrittenSaving {
   const [own, left] = [pricedAt(before, "as-is", cost), pricedAt(after, "as-is", cost)];
   const { saves } = differenceBetween(own, left, cost);
-  // No more than there is: widths of changes add up apart from those of totals.
-  const high = Math.max(saves.microseconds, Math.min(saves.high, own.timeline.microseconds));
+  // No more than there is, less what the rest takes at the least: widths of changes add up apart from those of totals.
+  const most = own.timeline.microseconds - leastOf(left);
+  const high = Math.max(saves.microseconds, Math.min(saves.high, most));
   return { ...saves, high, after: left.timeline.microseconds };
 }

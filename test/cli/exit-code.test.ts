@@ -42,6 +42,23 @@ test.each([
   },
 );
 
+test("what --fix repairs says in which scenario", () => {
+  const fixable = { fix: "safe", severity: "warn" } as const;
+  const models = [
+    { path: "m.onnx", scenario: "prompt", groups: [fixable, fixable] },
+    { path: "m.onnx", scenario: "step", groups: [{ ...fixable, fix: "unsafe" }] },
+    { path: "n.onnx", scenario: "prompt", groups: [fixable] },
+  ] as unknown as ModelReport[];
+  const policy = { exitZero: false, failOn: "fixable" } as const;
+  expect(verdictOf({ summary: { ...none, fixable: 3 }, models }, policy).why).toBe(
+    '3 entries that --fix repairs (3 in scenario "prompt"; --fix takes one), which --fail-on fixable fails',
+  );
+  const plain = models.map(({ scenario: _, ...model }) => model);
+  expect(verdictOf({ summary: { ...none, fixable: 3 }, models: plain }, policy).why).toBe(
+    "3 entries that --fix repairs, which --fail-on fixable fails",
+  );
+});
+
 const colors = [
   [undefined, {}, true, 1],
   [undefined, {}, false, 0],

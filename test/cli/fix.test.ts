@@ -134,6 +134,12 @@ describe("tc-lint --fix", () => {
 
   it.each([
     [["--layout", "nhwc", "model.onnx"], /--layout: says nothing without --fix or --diff/],
+    [["--diff", "--half-io", "model.onnx"], /--half-io: says nothing without half precision/],
+    [["--diff", "--target", "ort-cuda", "model.onnx"], /--target: says nothing without --layout nhwc/],
+    [
+      ["--diff", "--target", "portable", "--precision", "fp16", "model.onnx"],
+      /--target: says nothing without --layout/,
+    ],
     [["--samples", "x.npz", "model.onnx"], /--samples: says nothing without --fix or --diff/],
     [["--fix", "--samples", "x.npz", "model.onnx"], /--samples: says nothing without half precision/],
     [["--fix-output", "a", "--fix-output", "b", "model.onnx"], /--fix-output: given more than once/],

@@ -7,7 +7,6 @@ import { type LintOptions, lint } from "../../src/api/lint.ts";
 import { verdictOf } from "../../src/cli/exit.ts";
 import type { ModelReport } from "../../src/lint/result.ts";
 import { accountCells } from "../../src/report/account-text.ts";
-import { groupFlags } from "../../src/report/fix-flags.ts";
 import { standingOf } from "../../src/report/standing.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { temporaryFolder } from "../cli/models.ts";
@@ -51,7 +50,7 @@ describe("padding that pays in half precision alone", () => {
     const report = await lint(head, options);
     const found = report.groups.find(({ code }) => code === "TC102");
     expect(found).toMatchObject({ fix: "unsafe", step: "safe", left: null });
-    expect(found && groupFlags(found, report)).toEqual(["--fix", "--precision", "fp16"]);
+    expect(found?.fixCommand).toBe("--fix --precision fp16");
     const whole = reportOf([report], "0");
     expect(whole.summary.fixable).toBe(0);
     expect(verdictOf(whole, { failOn: "fixable", maxWarnings: undefined, exitZero: false }).exitCode).toBe(0);
@@ -60,7 +59,7 @@ describe("padding that pays in half precision alone", () => {
     expect(step && accountCells(step, report.account)[3]).toMatch(
       /^--fix --precision fp16, not sure as stored$/,
     );
-    expect(standingOf(report)?.afterFix).toBe(standingOf(report)?.now);
+    expect(standingOf(report)?.afterFix).toBe(standingOf(report)?.stored);
   });
 
   it("is written unasked in a file that is stored in half", async () => {

@@ -9,9 +9,8 @@ import { readFixFlags } from "../../src/cli/fix-options.ts";
 import { asWritten } from "../../src/fix/decide-unsafe.ts";
 import { runFix } from "../../src/fix/make.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
-import type { FindingGroup, ModelReport } from "../../src/lint/result.ts";
+import type { FindingGroup } from "../../src/lint/result.ts";
 import { openModel } from "../../src/onnx/open.ts";
-import { groupFlags } from "../../src/report/fix-flags.ts";
 import { accountOf } from "../../src/workload/account.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { expectAlike, rounding } from "./sums.ts";
@@ -21,8 +20,8 @@ const stacks: readonly StackId[] = ["ort-cuda", "tensorrt", "cudnn"];
 const names = ["mnasnet", "vit_tiny", "crnn"];
 
 /** As the command line understands what a report names. */
-function choiceOf(group: FindingGroup, report: ModelReport) {
-  const flags = groupFlags(group, report);
+function choiceOf({ fixCommand }: FindingGroup) {
+  const flags = fixCommand?.split(" ") ?? [];
   const precision = flags.includes("--precision") ? flags[flags.indexOf("--precision") + 1] : undefined;
   const read = readFixFlags({ fix: true, "unsafe-fixes": flags.includes("--unsafe-fixes") }, precision);
   return read === undefined ? safeFix : { ...safeFix, ...read };
@@ -45,7 +44,7 @@ describe.each(stacks)("on %s", (stack) => {
     if (stack === "cudnn") expect(group === undefined).toBe(name === "mnasnet");
     if (group === undefined) return;
     using model = openModel(zooModel(name));
-    const choice = choiceOf(group, report);
+    const choice = choiceOf(group);
     const { fixed } = await withTimelines(() =>
       runFix(model, fixSettings(planOf(model.path, { stack }), choice)),
     );
@@ -67,15 +66,15 @@ async function endOf(name: string, choice: FixChoice) {
 }
 
 describe("a layout that is claimed", () => {
-  // Half costs, is sure, may save, and may save with NHWC sure in half alone.
-  eachModel(["misaligned_cnn", "crnn", "squeezenet", "yolo_w0375", "siamese", "seg_unet", "resnet50"])(
+  // Half costs, is sure, may save, and may save with NHWC sure of the file as it is stored.
+  eachModel(["misaligned_cnn", "crnn", "squeezenet", "yolo", "seg_unet", "resnet50"])(
     "%s: is made by the command that it names, which ends no slower than --unsafe-fixes and has lint's own step",
     async (name) => {
       const report = await lint(zooModel(name), { stack: "ort-cuda" });
       const group = report.groups.find(({ step }) => step === "layout");
       expect(group).toBeDefined();
       if (group === undefined) return;
-      const named = await endOf(name, choiceOf(group, report));
+      const named = await endOf(name, choiceOf(group));
       const unsafe = await endOf(name, {
         ...safeFix,
         ...readFixFlags({ fix: true, "unsafe-fixes": true }, undefined),

@@ -146,7 +146,7 @@ test("findings of one rule are one case of JUnit, which lists them all", () => {
   const many = reportOf([modelReport({ findings })], "1");
   const [failure] = readXml(renderJunit(many, options)).children[0]?.children[0]?.children ?? [];
   expect(failure?.attributes["message"]).toMatch(
-    /^a \(MatMul\): .* And 2 more findings; together they save [\d.]+ ms \(\d+ %\)\.$/,
+    /^a \(MatMul\): .* And 2 more findings; together they save [\d.]+ ms \(\d+ %\)\. Fix: --fix\.$/,
   );
   expect(failure?.text.split("\n").map((line) => line.slice(0, 26))).toEqual(
     ["a", "b", "c"].map((node) => `models/gpt.onnx:1: ${node} (MatM`),

@@ -2,6 +2,9 @@
 import type { Finding, FindingGroup, LayerReport, ModelReport } from "../../src/lint/result.ts";
 import type { RenderOptions, RuleDoc } from "../../src/report/render.ts";
 
+const commandOf = (fix: Finding["fix"] = "safe") =>
+  ({ safe: "--fix", unsafe: "--fix --unsafe-fixes", none: null })[fix];
+
 export function finding(parts: Partial<Finding> = {}): Finding {
   return {
     code: "TC102",
@@ -14,6 +17,7 @@ export function finding(parts: Partial<Finding> = {}): Finding {
     data: { n: 50257, multiple: 8, axes: ["n"] },
     saves: { microseconds: 1960, low: 1700, high: 2100, share: 0.63, of: 2140 },
     fix: "safe",
+    fixCommand: "fix" in parts ? commandOf(parts.fix) : "--fix",
     source: null,
     module: null,
     fingerprint: "0123456789abcdef0123456789abcdef",
@@ -51,9 +55,18 @@ const layer: LayerReport = {
 };
 
 /** Each finding by itself. */
-function groupOf({ code, rule, severity, message, saves, fix, fingerprint }: Finding): FindingGroup {
+function groupOf({
+  code,
+  rule,
+  severity,
+  message,
+  saves,
+  fix,
+  fixCommand,
+  fingerprint,
+}: Finding): FindingGroup {
   const step = saves === null ? null : fix === "safe" ? "safe" : fix === "unsafe" ? "layout" : "author";
-  return { code, rule, severity, message, saves, fix, step, left: null, findings: [fingerprint] };
+  return { code, rule, severity, message, saves, fix, fixCommand, step, left: null, findings: [fingerprint] };
 }
 
 export function modelReport(parts: Partial<ModelReport> = {}): ModelReport {

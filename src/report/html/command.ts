@@ -1,12 +1,15 @@
 /** @file The command that mends a model, as a shell takes it. */
 import type { FindingGroup, ModelReport } from "../../lint/result.ts";
-import { groupFlags } from "../fix-flags.ts";
 
-/** For the target and sizes that it was priced at: another target is mended otherwise. */
-export function fixCommand(model: ModelReport, group: Pick<FindingGroup, "fix" | "step">): string {
+/** For the target and sizes that it was priced at: another target is mended otherwise. Undefined where no command is sure to gain. */
+export function commandLine(
+  model: ModelReport,
+  { fixCommand }: Pick<FindingGroup, "fixCommand">,
+): string | undefined {
+  if (fixCommand === null) return undefined;
   const { path, target, symbols, assumed } = model;
   const { gpu, stack, precision } = target;
-  const flags = groupFlags(group, model);
+  const flags = fixCommand.split(" ");
   const left = new Set(assumed);
   const sizes = Object.entries(symbols).filter(([name]) => !left.has(name));
   const words = [

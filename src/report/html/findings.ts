@@ -7,7 +7,7 @@ import type { RenderOptions } from "../render.ts";
 import { ruleTitle } from "../rule-title.ts";
 import { savedText, shareOfText } from "../share.ts";
 import { cleanSentence } from "../summary.ts";
-import { fixCommand } from "./command.ts";
+import { commandLine } from "./command.ts";
 import { graphMarkup } from "./graph.ts";
 import { html, type Markup } from "./markup.ts";
 
@@ -76,7 +76,7 @@ function verbOf({ saves }: FindingGroup): string {
 }
 
 function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOptions): Markup {
-  const { saves, fix, left, code, rule } = group;
+  const { saves, left, code, rule } = group;
   const hasPage = docs.some((doc) => doc.code === code);
   const rows: (readonly [string, Markup | string])[] = [
     ["Rule", hasPage ? html`<a href="#rule-${code}">${ruleTitle(code, rule)}</a>` : ruleTitle(code, rule)],
@@ -88,7 +88,8 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
     ]);
     rows.push(["Of", `${duration(saves.of)}, which its kernels take now`]);
   }
-  if (fix !== "none") rows.push(["Fix", html`<code>${fixCommand(model, group)}</code>`]);
+  const command = commandLine(model, group);
+  if (command !== undefined) rows.push(["Fix", html`<code>${command}</code>`]);
   else if (left !== null) rows.push(["--fix leaves it", left]);
   return html`<dl class="facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }

@@ -1,0 +1,30 @@
+/** @file The flags that make a fix: decided with what it saves, so that every report names the same. */
+
+/**
+ * What an unsafe fix is asked to change. `precision`: half, by name; `layout`: whatever of half and NHWC takes the least and is sure to gain;
+ * `layout-in-half`: half by name, and NHWC where it pays there.
+ */
+export type Changed = "precision" | "layout" | "layout-in-half";
+
+export type Half = "fp16" | "bf16";
+
+const unsafeFlags: Readonly<Record<Changed, (half: Half) => readonly string[]>> = {
+  precision: (half) => ["--precision", half],
+  layout: () => ["--unsafe-fixes"],
+  // What NHWC saves behind a step to half that nobody takes unasked, it saves in half.
+  "layout-in-half": (half) => ["--precision", half, "--unsafe-fixes"],
+};
+
+/** Empty where nothing makes it; `half` is the type that half precision stores. */
+export function fixFlags(
+  fix: "safe" | "unsafe" | "none",
+  changed: Changed,
+  half: Half = "fp16",
+): readonly string[] {
+  if (fix === "none") return [];
+  return fix === "safe" ? ["--fix"] : ["--fix", ...unsafeFlags[changed](half)];
+}
+
+export function halfOf(precision: string): Half {
+  return precision === "bf16" ? "bf16" : "fp16";
+}

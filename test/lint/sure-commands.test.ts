@@ -1,0 +1,113 @@
+/** A finding names the command whose file is sure to gain, of several the one that gains most; what none is sure of is claimed by nobody. */
+import { describe, expect, test } from "vitest";
+import { type FixChoice, safeFix } from "../../src/api/fix-settings.ts";
+import { lint } from "../../src/api/lint.ts";
+import { planOf } from "../../src/api/options.ts";
+import { fixSettings } from "../../src/api/plan-fix.ts";
+import { withTimelines } from "../../src/api/timelines.ts";
+import { verdictOf } from "../../src/cli/exit.ts";
+import { readFixFlags } from "../../src/cli/fix-options.ts";
+import { asWritten } from "../../src/fix/decide-unsafe.ts";
+import { runFix } from "../../src/fix/make.ts";
+import type { StackId } from "../../src/hardware/stacks.ts";
+import type { ModelReport } from "../../src/lint/result.ts";
+import { openModel } from "../../src/onnx/open.ts";
+import { accountCells } from "../../src/report/account-text.ts";
+import { countedNotes } from "../../src/report/entries.ts";
+import { standingOf } from "../../src/report/standing.ts";
+import { reportOf } from "../../src/report/summary.ts";
+import type { Workload } from "../../src/workload/workload.ts";
+import { writtenBetween } from "../../src/workload/written.ts";
+import { eachModel, zooModel } from "../zoo.ts";
+import { rounding } from "./sums.ts";
+
+/** Every command that changes types or layout, and is not told by name which. */
+const commands = ["--fix --precision fp16", "--fix --unsafe-fixes", "--fix --precision fp16 --unsafe-fixes"];
+
+function choiceOf(command: string): FixChoice {
+  const half = command.includes("--precision") ? "fp16" : undefined;
+  const read = readFixFlags({ fix: true, "unsafe-fixes": command.includes("--unsafe-fixes") }, half);
+  return { ...safeFix, ...read };
+}
+
+/** What each command's file saves of the one that `--fix` alone leaves, as they are stored. */
+async function endsOf(name: string, stack: StackId) {
+  using model = openModel(zooModel(name));
+  const settingsOf = (choice: FixChoice) => fixSettings(planOf(model.path, { stack }), choice);
+  const half = settingsOf(choiceOf(commands[0] ?? ""));
+  const fileOf = (choice: FixChoice): Promise<Workload> =>
+    withTimelines(() => asWritten(runFix(model, settingsOf(choice)).fixed.model, half));
+  const before = await fileOf(safeFix);
+  const ends = new Map<string, ReturnType<typeof writtenBetween>>();
+  for (const command of commands)
+    ends.set(command, writtenBetween(before, await fileOf(choiceOf(command)), half.cost));
+  return { ends, afterFix: before.timeline.microseconds };
+}
+
+const claimedOf = ({ groups }: ModelReport) => groups.filter(({ fix }) => fix === "unsafe");
+
+describe.each(["ort-cuda", "cudnn"] as const)("on %s", (stack) => {
+  eachModel([
+    "siamese",
+    "dlrm",
+    "yolo",
+    "convnext_tiny",
+    "crnn",
+    "seg_unet",
+    "misaligned_cnn",
+    "squeezenet",
+    "espcn",
+  ])(
+    "%s: the command of a finding is sure to gain, as much as any",
+    async (name) => {
+      const report = await lint(zooModel(name), { stack });
+      const { ends, afterFix } = await endsOf(name, stack);
+      // What a table says that --fix comes to is the time of the file that it writes.
+      expect(standingOf(report)?.afterFix).toBeCloseTo(afterFix, 6);
+      const sure = [...ends.values()].filter(({ low }) => low > 0).map(({ microseconds }) => microseconds);
+      for (const { code, fixCommand } of claimedOf(report)) {
+        const end = ends.get(fixCommand ?? "");
+        expect(end?.low, `${code}: ${fixCommand}`).toBeGreaterThan(0);
+        expect(end?.microseconds).toBeGreaterThanOrEqual(Math.max(...sure) - rounding);
+      }
+      if (sure.length === 0) expect(claimedOf(report)).toEqual([]);
+      for (const { command = "--fix", unsure, written, step } of report.account) {
+        if (unsure === true) expect(sure.length).toBe(0);
+        // What the file that stays as it is stored takes is that command's.
+        if (step === "layout" && written !== undefined)
+          expect(ends.get(command)?.after).toBeCloseTo(written.after, 6);
+      }
+    },
+    60_000,
+  );
+});
+
+test("what no file is sure of is no error, and its step says that it may save nothing", async () => {
+  const report = await lint(zooModel("siamese"), { stack: "ort-cuda" });
+  const { account, uncertain, groups } = report;
+  const safe = account.find(({ step }) => step === "safe");
+  expect(safe).toMatchObject({ needsHalf: true, unsure: true });
+  expect(safe && accountCells(safe, account).join(" ")).toMatch(/may save .* the file may save nothing$/);
+  expect(uncertain.count).toBeGreaterThan(0);
+  expect(groups.filter(({ severity }) => severity === "error")).toEqual([]);
+  const verdict = verdictOf(reportOf([report], "0"), {
+    failOn: "fixable",
+    maxWarnings: undefined,
+    exitZero: false,
+  });
+  expect(verdict.exitCode).toBe(0);
+});
+
+test("half whose Casts may take what it saves is said to be so by its row and its note", async () => {
+  const report = await lint(zooModel("bert"), { stack: "ort-cuda", verbose: true });
+  const { account, unlisted } = report;
+  const step = account.find((each) => each.step === "precision");
+  expect(step?.saves?.low).toBeGreaterThan(0);
+  const said = step && accountCells(step, account).join(" ");
+  expect(said).toMatch(/may save .* without Casts: with them the file may save nothing$/);
+  expect(countedNotes(report).join()).toMatch(
+    /may save nothing \(predicted \S+ µs without the Casts that half needs\)/,
+  );
+  const half = unlisted?.groups.find(({ code }) => code === "TC201");
+  expect(half).toMatchObject({ fix: "unsafe", fixCommand: null });
+});
