@@ -3,7 +3,7 @@
 import { assumedText, openSymbols } from "../ir/assumed.ts";
 import { compact, counted, duration, durationRange, percent, printable, significant } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
-import { accountLines } from "./account-text.ts";
+import { accountLines, storedLayout } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -46,7 +46,7 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const above = [title, ...error, ...headerLines(model, options, palette)];
   const notes = spaced(noteLines(model, options, palette));
   const width = options.columns ?? usualColumns;
-  const entries = entriesOf(model).map((entry) => entryLines(entry, options, palette));
+  const entries = entriesOf(model).map((entry) => entryLines(entry, model, options, palette));
   const roomBelow = (lines: readonly string[]) =>
     screenRows - rowsOf([...lines, ...notes], width) - footerHeight;
   // The gap above the account yields to what is worst, and to the line that says how much more there is.
@@ -55,7 +55,7 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const head = isTight ? [...above, ...account] : apart;
   const room = options.verbose ? undefined : roomBelow(head);
   const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
-  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, options, palette));
+  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, options, palette));
   const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);
   return [
     ...folded(head),
@@ -166,7 +166,7 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
 }
 
 /** The first line says all by itself; what to do stands below. */
-function entryLines(entry: Entry, options: RenderOptions, palette: Palette): string[] {
+function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
   const { group, findings } = entry;
   const { severity, code, rule, message } = group;
   const [{ node, op, graph }] = findings;
@@ -174,7 +174,7 @@ function entryLines(entry: Entry, options: RenderOptions, palette: Palette): str
   const saved =
     group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
-  const details = [shareText(group), fixText(group, palette)].filter((text) => text !== "");
+  const details = [shareText(group), fixText(group, model, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
     ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
@@ -199,8 +199,9 @@ function shareText({ saves }: FindingGroup): string {
   return `${shareOfText(saves)}, ${between}`;
 }
 
-function fixText({ fix, fixCommand, left }: FindingGroup, palette: Palette): string {
-  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`);
+function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {
+  const { fix, fixCommand, left } = group;
+  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedLayout(group, account);
   if (fix !== "none") return "no fix is sure to gain";
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
 }
