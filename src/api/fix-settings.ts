@@ -103,6 +103,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     needsHalf: fixes.asStored !== fixes.inTarget,
     slowerElsewhere: loses && declined,
     foregone,
+    isSolved: fixed.parts.has("align"),
     padding: savedByPass("align", fixed, workload.timeline.microseconds, settings),
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {

@@ -28,6 +28,8 @@ export interface DecidedFix {
   readonly slowerElsewhere?: string | undefined;
   /** Whether `--fix` alone leaves them: they gain in half precision, and not for sure in the types that the file stores. */
   readonly needsHalf?: boolean;
+  /** Whether padding was solved for, and something is padded: that takes longer than to decide on half. */
+  readonly isSolved?: boolean;
   /** Microseconds of the change that padding saves, with what it costs around the products; the rest is folding's. */
   readonly padding?: number | undefined;
   /** Microseconds that safe fixes would save which are declined as a whole. */
@@ -160,6 +162,7 @@ export class Decision {
   readonly slowerElsewhere: string | undefined;
   readonly needsHalf: boolean;
   readonly foregone: number | undefined;
+  readonly isSolved: boolean;
   readonly padding: number;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
@@ -170,26 +173,15 @@ export class Decision {
   /** Passes whose time a product's padding changes, by the product. */
   readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
-  constructor(
-    before: Workload,
-    {
-      after,
-      change,
-      reasonFor,
-      isRewritten,
-      slowerElsewhere,
-      needsHalf,
-      foregone,
-      padding,
-      ...ends
-    }: DecidedFix,
-  ) {
-    this.#inHalf = ends.inHalf;
-    this.#inLayout = ends.inLayout;
-    this.needsHalf = needsHalf === true;
-    this.foregone = foregone;
-    this.padding = padding ?? change.saves.microseconds;
-    this.slowerElsewhere = slowerElsewhere;
+  constructor(before: Workload, decided: DecidedFix) {
+    const { after, change, reasonFor, isRewritten } = decided;
+    this.#inHalf = decided.inHalf;
+    this.#inLayout = decided.inLayout;
+    this.needsHalf = decided.needsHalf === true;
+    this.isSolved = decided.isSolved === true;
+    this.foregone = decided.foregone;
+    this.padding = decided.padding ?? change.saves.microseconds;
+    this.slowerElsewhere = decided.slowerElsewhere;
     this.after = after;
     this.change = change;
     this.#reasonFor = reasonFor;

@@ -7,8 +7,8 @@ import type { DecidedEnd } from "./decision.ts";
 
 /**
  * The file in half; undefined where half may save nothing without Casts either and nothing that is claimed wants it (`isWanted`, or safe fixes that pay in
- * it alone): nobody is told to write it then, and deciding them takes as long as linting. Beside what was measured it is not known: kernels that ran
- * have no Casts, and others no measure.
+ * it alone): nobody is told to write it then, and deciding Casts takes as long as linting, where padding was not solved for, which takes longer, or half costs by itself. Beside what
+ * was measured it is not known: kernels that ran have no Casts, and others no measure.
  */
 export function writtenHalf(
   context: LintContext,
@@ -17,7 +17,8 @@ export function writtenHalf(
 ): DecidedEnd | undefined {
   const { decision } = context;
   if (context.isMeasured || decision === undefined) return undefined;
-  return isWanted || decision.needsHalf || context.halfSaving().low > 0
-    ? decision.inHalf(isLaidOut)
-    : undefined;
+  const { needsHalf, isSolved } = decision;
+  const { microseconds, low } = context.halfSaving();
+  const isAsked = isWanted || needsHalf || low > 0 || (isSolved && microseconds > 0);
+  return isAsked ? decision.inHalf(isLaidOut) : undefined;
 }
