@@ -140,9 +140,8 @@ function keptState(
   const isLaidOut = layout !== undefined;
   const end = writtenHalf(context, isLaidOut, layout?.way.knowsHalf);
   if (end === undefined) return undefined;
-  // What may save nothing, or less than something else, is written where it is asked for by name.
-  const isChosen = isLaidOut && wayToHalf(context, layout) === "layout";
-  const changed = isChosen ? "layout" : isLaidOut ? "layout-in-half" : "precision";
+  // Half that is asked for by name: `--unsafe-fixes`, where it writes half, may bring more to it, or less.
+  const changed = isLaidOut ? "layout-in-half" : "precision";
   return { step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) };
 }
 

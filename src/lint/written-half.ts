@@ -7,7 +7,7 @@ import type { DecidedEnd } from "./decision.ts";
 
 /**
  * The file in half; undefined where half may save nothing without Casts either and nothing that is claimed wants it (`isWanted`, or safe fixes that pay in
- * it alone): nobody is told to write it then, and deciding Casts takes as long as linting, where padding was not solved for, which takes longer. Beside what
+ * it alone): nobody is told to write it then, and deciding Casts takes as long as linting, where padding was not solved for, which takes longer, or half costs by itself. Beside what
  * was measured it is not known: kernels that ran have no Casts, and others no measure.
  */
 export function writtenHalf(
@@ -18,6 +18,7 @@ export function writtenHalf(
   const { decision } = context;
   if (context.isMeasured || decision === undefined) return undefined;
   const { needsHalf, isSolved } = decision;
-  const isAsked = isWanted || needsHalf || isSolved || context.halfSaving().low > 0;
+  const { microseconds, low } = context.halfSaving();
+  const isAsked = isWanted || needsHalf || low > 0 || (isSolved && microseconds > 0);
   return isAsked ? decision.inHalf(isLaidOut) : undefined;
 }

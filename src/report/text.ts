@@ -3,7 +3,7 @@
 import { assumedText, openSymbols } from "../ir/assumed.ts";
 import { compact, counted, duration, durationRange, percent, printable, significant } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
-import { accountLines } from "./account-text.ts";
+import { accountLines, storedLayout } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -47,11 +47,11 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
   const above = [title, ...error, ...headerLines(model, options, palette)];
   const said = noteLines(model, options, palette);
   const width = options.columns ?? usualColumns;
-  const entries = entriesOf(model).map((entry) => entryLines(entry, options, palette));
+  const entries = entriesOf(model).map((entry) => entryLines(entry, model, options, palette));
   const { head, notes } = withGaps({ above, account, said, worst: entries[0] ?? [] }, options.verbose, width);
   const room = options.verbose ? undefined : roomBeside([...head, ...notes], width);
   const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
-  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, options, palette));
+  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, options, palette));
   const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);
   return [
     ...folded(head),
@@ -100,7 +100,7 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
 }
 
 /** The first line says all by itself; what to do stands below. */
-function entryLines(entry: Entry, options: RenderOptions, palette: Palette): string[] {
+function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
   const { group, findings } = entry;
   const { severity, code, rule, message } = group;
   const [{ node, op, graph }] = findings;
@@ -108,7 +108,7 @@ function entryLines(entry: Entry, options: RenderOptions, palette: Palette): str
   const saved =
     group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
-  const details = [shareText(group), fixText(group, palette)].filter((text) => text !== "");
+  const details = [shareText(group), fixText(group, model, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
     ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
@@ -133,8 +133,9 @@ function shareText({ saves }: FindingGroup): string {
   return `${shareOfText(saves)}, ${between}`;
 }
 
-function fixText({ fix, fixCommand, left }: FindingGroup, palette: Palette): string {
-  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`);
+function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {
+  const { fix, fixCommand, left } = group;
+  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedLayout(group, account);
   if (fix !== "none") return "no fix is sure to gain";
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
 }

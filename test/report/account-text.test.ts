@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { safeFix } from "../../src/api/fix-settings.ts";
 import { type FixChoice, flagsOf } from "../../src/fix/choice.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
-import { accountCells } from "../../src/report/account-text.ts";
+import { accountCells, storedLayout } from "../../src/report/account-text.ts";
 import { timeNote } from "../../src/report/profile-text.ts";
 import { storedColumn } from "../../src/report/scenarios.ts";
 import { standingOf } from "../../src/report/standing.ts";
@@ -216,4 +216,14 @@ describe("a repair's steps", () => {
     const unsure = { ...inHalf, saves: { ...times, low: -1 } };
     expect(ways([exported, unsure], {})[1]).toBe(accountCells(unsure, [exported, unsure])[3]);
   });
+});
+
+test("a finding of a layout that its command writes in FP32 has that file's times, as its row does", () => {
+  const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+  const written = { microseconds: 4, low: 1, high: 6, after: 20 };
+  const layout: AccountStep = { ...times, step: "layout", saves: times, precision: "fp16", written };
+  const account = [exported, layout];
+  expect(storedLayout({ step: "layout" }, account)).toBe(" (as stored 24 µs → 20 µs)");
+  expect(accountCells(layout, account)[3]).toMatch(/; as stored 24 µs → 20 µs$/);
+  expect(storedLayout({ step: "safe" }, account)).toBe("");
 });

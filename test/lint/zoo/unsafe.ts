@@ -4,6 +4,7 @@ import { type FixChoice, safeFix } from "../../../src/api/fix-settings.ts";
 import { planOf } from "../../../src/api/options.ts";
 import { fixSettings } from "../../../src/api/plan-fix.ts";
 import { withTimelines } from "../../../src/api/timelines.ts";
+import { flagsOf } from "../../../src/fix/choice.ts";
 import { asWritten } from "../../../src/fix/decide-unsafe.ts";
 import { runFix } from "../../../src/fix/make.ts";
 import type { Fix } from "../../../src/fix/outcome.ts";
@@ -75,6 +76,8 @@ export function testUnsafe(reports: ZooReports): void {
       const made = accountOf(fix.states, fix.settings.cost).find(({ step }) => step === "kept");
       expectAlike(made, kept);
       expect(made?.written).toEqual(kept.written);
+      // By the command that its row names: what --unsafe-fixes alone brings to half may be another part of it.
+      expect(kept.command).toBe(flagsOf(asked).join(" "));
       // No more than the file takes.
       const { microseconds = 0, high = 0, after = 0 } = kept.written ?? {};
       expect(high).toBeLessThan(microseconds + after - 0.1);
