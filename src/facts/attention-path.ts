@@ -1,6 +1,6 @@
 /** @file The ways from a softmax to the products around it: what may lie between. */
 
-import { type Shape, sameDim } from "../ir/dim.ts";
+import { type Dim, type Shape, sameDim } from "../ir/dim.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isView } from "../ops/ask.ts";
 import type { MaskUse } from "./attention-mask.ts";
@@ -200,7 +200,8 @@ function swapsLastTwo(node: Node, from: Value, to: Value, scope: Scope): boolean
   const [before, after] = [scope.shape(from), scope.shape(to)];
   if (before === undefined || after === undefined || before.length < 2 || after.length < 2) return undefined;
   if (node.opType === "Transpose") return transposedLastTwo(node, before, scope);
-  return sameDims(before.slice(-2), after.slice(-2)) ? false : undefined;
+  const isKept = isView(node) ? sameDim : mayMeet;
+  return [-2, -1].every((axis) => isKept(before.at(axis) ?? -1, after.at(axis) ?? -1)) ? false : undefined;
 }
 
 function transposedLastTwo(node: Node, shape: Shape, scope: Scope): boolean | undefined {
@@ -211,6 +212,10 @@ function transposedLastTwo(node: Node, shape: Shape, scope: Scope): boolean | un
   return row === rank - 1 && column === rank - 2 ? true : undefined;
 }
 
-function sameDims(a: Shape, b: Shape): boolean {
-  return a.every((dim, axis) => sameDim(dim, b[axis] ?? -1));
+/**
+ * Sizes of one axis before and behind an operator, or of both operands: a mask whose length has a symbol of its own leaves the larger of both, which
+ * is either's size as a product meets it.
+ */
+export function mayMeet(a: Dim, b: Dim): boolean {
+  return sameDim(a, b) || typeof a !== "number" || typeof b !== "number";
 }

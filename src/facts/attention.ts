@@ -11,7 +11,7 @@ import type { Node, Value } from "../ir/model.ts";
 import { isOp } from "../ops/ask.ts";
 import type { AttentionWork, GemmWork } from "../ops/work.ts";
 import { isCausalMask } from "./attention-mask.ts";
-import { type Found, type Position, searchDown, searchUp } from "./attention-path.ts";
+import { type Found, mayMeet, type Position, searchDown, searchUp } from "./attention-path.ts";
 import { attentionSizes } from "./attention-sizes.ts";
 import { intAttributeIn } from "./attributes.ts";
 import { constantBehind } from "./origin.ts";
@@ -110,10 +110,11 @@ function valueProduct(node: Node, { value, keysLast }: Position, scope: Scope): 
   if (constantBehind(values, scope) !== undefined) return undefined;
   const shape = scope.shape(value);
   const keyLength = shape?.at(keysLast ? -1 : -2);
-  if (keyLength === undefined || !sameDim(work.k, keyLength)) return undefined;
-  // Einsum may name its operands' axes in any order; the others sum over the inner ones.
+  if (keyLength === undefined) return undefined;
+  // Einsum may name its operands' axes in any order, so that sizes tell; the others sum over the inner ones.
+  if (isOp(node, "Einsum")) return sameDim(work.k, keyLength) ? { work, values } : undefined;
   const sumsLast = isLeft ? !work.transA : work.transB;
-  return isOp(node, "Einsum") || sumsLast === keysLast ? { work, values } : undefined;
+  return sumsLast === keysLast && mayMeet(work.k, keyLength) ? { work, values } : undefined;
 }
 
 function operandsOf(node: Node, scope: Scope): readonly (Value | undefined)[] {

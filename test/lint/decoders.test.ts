@@ -64,6 +64,20 @@ describe.each([
   });
 });
 
+test.each([
+  ["assumed", {}],
+  ["said by their total", { total_sequence_length: 256, sequence_length: 128 }],
+] as const)("sizes that are %s leave the findings of those that are bound", async (_, dims) => {
+  const file = decoder("llama", "dynamo");
+  const found = async (sizes: Readonly<Record<string, number>>) => {
+    const { groups, predicted } = await lint(file, { dims: sizes });
+    return { predicted, groups: groups.map(({ code, findings, saves }) => ({ code, findings, saves })) };
+  };
+  const bound = await found({ batch_size: 1, sequence_length: 128, past_sequence_length: 128 });
+  expect(bound.groups.map(({ code }) => code)).toContain("TC401");
+  expect(await found(dims)).toEqual(bound);
+});
+
 describe("one token behind 2,048", () => {
   const dims = scenarios["a token behind 2,048"];
 
