@@ -26,6 +26,10 @@ export type Bindings = ReadonlyMap<string, number>;
 /** Of several inputs, whose elements may all come out. */
 const joining: ReadonlySet<string> = new Set(["Add", "Concat", "Sum"]);
 
+/** A mask's elements that are summed up, and what may be done to the sum before it is a length. */
+const summing = "ReduceSum";
+const shifting: ReadonlySet<string> = new Set(["Add", "Sub"]);
+
 /** Values beyond this many are not followed: what they feed is far from the input. */
 const maxValues = 500;
 
@@ -67,23 +71,34 @@ class Follower {
   }
 
   follow(input: Value): readonly Use[] {
-    /** Values, and what was added to the input's elements on the way. */
-    const queue: { readonly value: Value; readonly added: number }[] = [{ value: input, added: 0 }];
+    /** Values, what was added to the input's elements on the way, and whether they were summed up. */
+    const queue: { readonly value: Value; readonly added: number; readonly isSum: boolean }[] = [
+      { value: input, added: 0, isSum: false },
+    ];
     for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
-      const { value, added } = item;
+      const { value, added, isSum } = item;
       if (this.#seen.has(value) || this.#seen.size > maxValues) continue;
       this.#seen.add(value);
       for (const node of new Set(value.consumers)) {
         for (const [index, operand] of node.inputs.entries()) {
           if (operand !== value) continue;
-          this.#note(node, index, added);
-          for (const next of this.#passedOn(node, index)) {
-            queue.push({ value: next, added: added + this.#addedBy(node, index) });
+          if (isSum) this.#noteSum(node, index);
+          else this.#note(node, index, added);
+          const sums = isSum || (operatorOf(node) === summing && index === 0);
+          const isShifted = isSum && shifting.has(operatorOf(node)) && index === 0;
+          const nexts = sums !== isSum || isShifted ? definedIn(node.outputs) : this.#passedOn(node, index);
+          for (const next of nexts) {
+            queue.push({ value: next, added: added + this.#addedBy(node, index), isSum: sums });
           }
         }
       }
     }
     return this.#uses;
+  }
+
+  /** Where a sum is a sequence's length, all of it counts. */
+  #noteSum(node: Node, index: number): void {
+    if (traitsOf(node)?.uses?.[index]?.kind === "length") this.#uses.push({ kind: "fixed", value: 1 });
   }
 
   #note(node: Node, index: number, added: number): void {
@@ -146,7 +161,7 @@ class Follower {
     }
     const isPicked = traitsOf(node)?.elements === "picked" && traitsOf(node)?.uses?.[index] === undefined;
     const isMoved = (carriesElements(node) && index === 0) || isPicked || joining.has(operator);
-    return isMoved ? node.outputs.filter((output) => output !== undefined) : [];
+    return isMoved ? definedIn(node.outputs) : [];
   }
 
   /** Adding a constant to ids moves their end of the table: `Add(ids, offsets)`. */
@@ -157,6 +172,10 @@ class Follower {
     const elements = other?.initializer && this.#model.reader.elements(other.initializer, maxOffsets);
     return elements === undefined ? 0 : Math.max(0, maxOf(elements));
   }
+}
+
+function definedIn(values: readonly (Value | undefined)[]): readonly Value[] {
+  return values.filter((value) => value !== undefined);
 }
 
 /** `Softmax(Add(scores, mask))`. */

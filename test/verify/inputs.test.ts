@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { genaiDecoder } from "../../fixtures/decoder/genai.ts";
+import { decoderSizes, plainForm } from "../../fixtures/decoder/sizes.ts";
 import { requiredInputs } from "../../src/ir/symbols.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { type Draw, drawInputs } from "../../src/verify/inputs.ts";
@@ -207,4 +209,20 @@ it("inputs that are too large to draw are refused by name", () => {
   };
   const draw = { ...plain, sizes: new Map([["n", 1e9]]) };
   expect(() => drawn(graph, draw)).toThrow(/"ids" has 1,000,000,000 elements .* at most 268,435,456/);
+});
+
+it("draws a mask whose sum is a sequence's length with nothing masked: a decoder as ONNX Runtime GenAI's builder writes it", () => {
+  const { bytes } = genaiDecoder({
+    ...{ name: "decoder", sizes: decoderSizes["llama-small"], form: { ...plainForm, block: 32 } },
+    isExternal: true,
+  });
+  using model = modelFromBytes(bytes);
+  const sizes = new Map([
+    ["batch_size", 1],
+    ["sequence_length", 4],
+    ["past_sequence_length", 12],
+    ["total_sequence_length", 16],
+  ]);
+  const mask = drawInputs(model, { ...plain, sizes }).get("attention_mask");
+  expect(mask && Array.from(numbersOf(mask))).toEqual(new Array<number>(16).fill(1));
 });
