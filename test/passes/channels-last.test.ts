@@ -519,3 +519,20 @@ describe("--target ort-cuda", () => {
 function missing(): never {
   throw new Error("the model has no outputs");
 }
+
+it("leaves convolutions of quantized codes as they are: what multiplies codes finds them where they stand", () => {
+  const bytes = model(options, (graph) => {
+    const quantized = (value: string) => {
+      const by = [graph.scalar(0.1), graph.scalar(0, "int8")];
+      return graph.node("DequantizeLinear", [graph.node("QuantizeLinear", [value, ...by]), ...by]);
+    };
+    const x = quantized(graph.input("x", [2, 3, 8, 10]));
+    const h = graph.node("Conv", [x, quantized(weight(graph, [6, 3, 1, 1]))]);
+    graph.node("Conv", [h, weight(graph, [5, 6, 1, 1])], {}, { outputs: ["y"] });
+    graph.output("y");
+  });
+  using opened = modelFromBytes(bytes);
+  const operators = operatorsOf(moveModel(opened));
+  expect(operators.filter((operator) => operator.endsWith("Conv"))).toHaveLength(2);
+  expect(operators).toContain("Conv");
+});

@@ -1,4 +1,6 @@
 /** @file The layout pass: convolutions and the operators between them in NHWC, Transposes only at region boundaries. */
+import { dequantizedFrom } from "../../facts/origin.ts";
+import type { Scope } from "../../facts/scope.ts";
 import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
@@ -67,6 +69,7 @@ function rewriteWherePays(context: PassContext): LayoutPlan {
   const isLeftOut = (node: Node) =>
     anchors.has(node.opType) && context.leftOut?.(labelOf(node)) !== undefined;
   const excluded = new Set(context.model.graph.nodes.filter(isLeftOut));
+  for (const { node, scope } of context.products) if (isOfCodes(node, scope)) excluded.add(node);
   for (;;) {
     const patch = new Patch();
     const rewrite = new LayoutRewrite(context, patch.of(context.model.graph), excluded);
@@ -140,7 +143,8 @@ function keptNotes({ model, products }: PassContext): PassNote[] {
   const kept = new Map<string, { first: Node; count: number }>();
   for (const { node, scope, sizes } of products) {
     if (sizes.kind !== "conv" || sizes.layout === "nhwc") continue;
-    const reason = reasonToKeep(node, scope.isMain && node.graph === model.graph, sizes.input.length);
+    const isInMainGraph = scope.isMain && node.graph === model.graph;
+    const reason = isOfCodes(node, scope) ? ofCodes : reasonToKeep(node, isInMainGraph, sizes.input.length);
     if (reason === undefined) continue;
     const known = kept.get(reason) ?? { first: node, count: 0 };
     known.count += 1;
@@ -151,6 +155,15 @@ function keptNotes({ model, products }: PassContext): PassNote[] {
     node: first,
     message: `${counted(count, "convolution")} ${count === 1 ? "stays" : "stay"} NCHW: ${reason}`,
   }));
+}
+
+const ofCodes = "of quantized codes, which what multiplies codes looks for around convolutions as they are";
+
+/** Whether both factors are dequantized: within functions in NHWC nothing would multiply their codes, and weights would be floats. */
+function isOfCodes({ inputs }: Node, scope: Scope): boolean {
+  return inputs
+    .slice(0, 2)
+    .every((input) => input !== undefined && dequantizedFrom(input, scope) !== undefined);
 }
 
 function reasonToKeep(
