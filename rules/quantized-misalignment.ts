@@ -13,7 +13,7 @@ import { isNarrowStem } from "../src/lint/stem.ts";
  * ## Why is this bad?
  * Sixteen 8-bit numbers fill one 16-byte load, as eight halves do. A width that is fine in FP16 (24, 40, 72) may thus be
  * off after quantization: TMA and 16-byte copies take rows that begin on 16 bytes, so that the bundled runtime copies an operand of another K
- * before it multiplies, and cuBLASLt documents FP8 for such rows alone. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;
+ * before it multiplies (and results of any N it stores as they are, so that there N is not asked about), and cuBLASLt documents FP8 for such rows alone. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;
  * of INT8 and FP8 only aligned products were (`bench/results/int8.md`). TensorRT keeps INT8 activations in vectors of 32 channels and pads to them inside, so less is
  * left to gain there.
  *
@@ -58,7 +58,7 @@ export default defineRule({
         const found = padded(
           product,
           work,
-          isStem ? [filters(work)] : [channels(work), filters(work)],
+          counted(isStem ? [] : [channels(work)], [filters(work)], context),
           context,
         );
         if (found === undefined) continue;
@@ -71,7 +71,7 @@ export default defineRule({
         };
         yield { at: product, message: "conv", data, saves: found.padding.saves };
       } else if (work.kind === "gemm" && product.weight !== undefined) {
-        const found = padded(product, work, [rows(work), columns(work)], context);
+        const found = padded(product, work, counted([rows(work)], [columns(work)], context), context);
         if (found === undefined) continue;
         const data = { m: work.m, n: work.n, k: work.k, format, multiple, change: found.change };
         yield { at: product, message: "gemm", data, saves: found.padding.saves };
@@ -84,6 +84,16 @@ const channels = (work: ConvWork<number>) => ({ name: "channels", size: work.cha
 const filters = (work: ConvWork<number>) => ({ name: "filters", size: work.filters }) as const;
 const rows = (work: GemmWork<number>) => ({ name: "k", size: work.k }) as const;
 const columns = (work: GemmWork<number>) => ({ name: "n", size: work.n }) as const;
+
+/** Of the axes that are summed over, and of those of results, the ones whose width the stack minds. */
+function counted<A, B>(
+  summed: readonly A[],
+  ofResults: readonly B[],
+  { target }: LintContext,
+): readonly (A | B)[] {
+  const { codesAxes } = target.stack;
+  return [...(codesAxes.includes("k") ? summed : []), ...(codesAxes.includes("n") ? ofResults : [])];
+}
 
 const words = { channels: "inputs", filters: "outputs", n: "N", k: "K" };
 

@@ -46,6 +46,8 @@ export interface Stack {
   readonly known: "measured" | "source" | "documentation";
   /** Elements a contiguous axis should be a multiple of: below it a slower kernel runs. */
   readonly alignment: Readonly<Record<ComputeType, number>>;
+  /** Of 8-bit products, the axes of which an odd width costs: what is summed over, results. */
+  readonly codesAxes: readonly ("k" | "n")[];
   /** The stack pads channels itself, so that padding the model gains less. */
   readonly padsInside: boolean;
   readonly attention: AttentionSupport;
@@ -114,6 +116,7 @@ const rows = {
     kernels: "cudnn",
     known: "source",
     alignment: sixteenBytes,
+    codesAxes: ["k", "n"],
     padsInside: false,
     attention: cudnnAttention,
     layout: "setting",
@@ -129,6 +132,7 @@ const rows = {
     kernels: "cudnn",
     known: "source",
     alignment: sixteenBytes,
+    codesAxes: ["k", "n"],
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
@@ -144,6 +148,7 @@ const rows = {
     kernels: "tensorrt",
     known: "documentation",
     alignment: { ...sixteenBytes, int8: 32 },
+    codesAxes: ["k", "n"],
     padsInside: true,
     attention: cudnnAttention,
     layout: "stack",
@@ -160,6 +165,7 @@ const rows = {
     kernels: "cudnn",
     known: "source",
     alignment: sixteenBytes,
+    codesAxes: ["k", "n"],
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
@@ -183,6 +189,7 @@ const rows = {
     kernels: "cudnn",
     known: "measured",
     alignment: sixteenBytes,
+    codesAxes: ["k", "n"],
     padsInside: false,
     attention: cudnnAttention,
     layout: "file",
@@ -207,8 +214,10 @@ const rows = {
     kernels: "tc-runtime",
     known: "source",
     alignment: sixteenBytes,
+    // Operands of an odd K are copied; results of any N are stored as they are.
+    codesAxes: ["k"],
     padsInside: false,
-    attention: { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 },
+    attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: "stack",
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },

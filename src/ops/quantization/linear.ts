@@ -25,6 +25,7 @@ export function quantizeOp(domain: string, traits: Traits): OpDefinition {
     traffic: "elementwise",
     infer(context) {
       requireScaleFits(context);
+      requireZeroFits(context);
       return [tensor(codeType(context), tensorAt(context, 0).shape)];
     },
     axes: codeAxes,
@@ -43,6 +44,8 @@ export function dequantizeOp(domain: string, traits: Traits): OpDefinition {
     traffic: "elementwise",
     infer(context) {
       requireScaleFits(context);
+      requireZeroFits(context);
+      requireZeroOfCodes(context);
       return [tensor(statedType(context) ?? tensorAt(context, 1).dtype, tensorAt(context, 0).shape)];
     },
     axes: codeAxes,
@@ -115,6 +118,26 @@ function requireScaleFits(context: OpContext): void {
   if (x === undefined || scale === undefined || scale.length === 0) return;
   if (scale.length > 1) requireBlocks(x, scale, context.int("axis") ?? 1);
   else if (scale[0] !== 1) requireOneForEach(x, scale, context.int("axis") ?? 1);
+}
+
+/** A zero point for each scale. */
+function requireZeroFits(context: OpContext): void {
+  const [scale, zero] = [1, 2].map((index) => context.inputs[index] && asTensor(context.inputs[index]).shape);
+  if (scale === undefined || zero === undefined || (isOne(scale) && isOne(zero))) return;
+  const isSame = scale.length === zero.length && scale.every((size, axis) => sameDim(size, zero[axis] ?? -1));
+  const isKnown = [...scale, ...zero].every((size) => typeof size === "number");
+  if (!isSame && isKnown)
+    throw new ShapeError(textOf`zero points of shape ${zero}, expected that of the scales, ${scale}`);
+}
+
+function isOne(shape: Shape): boolean {
+  return shape.length <= 1 && shape.every((size) => size === 1);
+}
+
+function requireZeroOfCodes(context: OpContext): void {
+  const [codes, , zero] = context.inputs.map((input) => input && asTensor(input).dtype);
+  if (codes === undefined || zero === undefined || codes === zero) return;
+  throw new ShapeError(textOf`a zero point of ${zero}, expected that of the codes, ${codes}`);
 }
 
 function requireOneForEach(x: Shape, scale: Shape, stated: number): void {
