@@ -16,8 +16,10 @@ import { accountCells } from "../../src/report/account-text.ts";
 import { countedNotes } from "../../src/report/entries.ts";
 import { standingOf } from "../../src/report/standing.ts";
 import { reportOf } from "../../src/report/summary.ts";
+import { renderText } from "../../src/report/text.ts";
 import type { Workload } from "../../src/workload/workload.ts";
 import { writtenBetween } from "../../src/workload/written.ts";
+import { options } from "../report/sample.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { rounding } from "./sums.ts";
 
@@ -120,4 +122,7 @@ test("half whose Casts may take what it saves is said to be so by its row and it
   );
   const half = unlisted?.groups.find(({ code }) => code === "TC201");
   expect(half).toMatchObject({ fix: "unsafe", fixCommand: null });
+  const text = renderText(reportOf([report], "0"), { ...options, verbose: true });
+  expect(text).toMatch(/not claimed\n(.*\n)* .*TC201 fp32-compute .* may save 83\.\d µs\n/);
+  expect(text).toContain("; no fix is sure to gain");
 });
