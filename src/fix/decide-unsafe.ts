@@ -154,7 +154,8 @@ export function writtenInLayout(
   return { after, written: writtenBetween(before, after, settings.cost), isSure: declined === undefined };
 }
 
-function isSureGain(
+/** Whether that is the threshold at least, its interval above zero. */
+export function isSureGain(
   { microseconds, low }: WorkloadChange["saves"],
   before: Workload,
   { minSaving }: FixSettings,

@@ -6,7 +6,7 @@ import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { decideStored, type SafeFixes } from "./decide-stored.ts";
-import { asWritten, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
+import { asWritten, decideUnsafe, inHalfOf, isSureGain, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
 import type { NotMade } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
@@ -58,7 +58,7 @@ function statesOf(
       ...(isLaidOut(fixed) ? [inStored("layout", fixed.model)] : []),
     ];
   }
-  return [
+  const states: readonly AccountState[] = [
     ...statesBefore(original, settings),
     {
       step: "safe",
@@ -68,6 +68,20 @@ function statesOf(
     },
     ...statesBehind(stored, behind, settings),
   ];
+  return saidToBeSure(states, asWritten(stored.fixed.model, settings), settings);
+}
+
+/** Steps to half, and what pays in half alone, may save nothing where the file in half may: lint says so of them as well. */
+function saidToBeSure(
+  states: readonly AccountState[],
+  before: Workload,
+  settings: FixSettings,
+): AccountState[] {
+  const written = states.find(({ step }) => step === "kept")?.written;
+  if (written === undefined || isSureGain(written, before, settings)) return [...states];
+  const isHalf = ({ step, needsHalf }: AccountState) =>
+    step === "precision" || step === "half" || (step === "safe" && needsHalf === true);
+  return states.map((state) => (isHalf(state) ? { ...state, unsure: true } : state));
 }
 
 function writtenSafe(before: Workload, { after }: SafeFix, { cost }: FixSettings): AccountState["written"] {

@@ -14,7 +14,7 @@ import { writtenHalf } from "./written-half.ts";
  * Of the model's time: where half and NHWC save more than that beyond doubt without Casts, these change nothing about the command, and deciding them
  * takes as long as linting.
  */
-const farFromNothing = 0.06;
+const farFromNothing = 0.035;
 
 /** `first` is the file. */
 export function wayToLayout(first: LintContext, { after, sinceStored }: DecidedLayout): LayoutWay {

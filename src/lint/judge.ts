@@ -60,7 +60,7 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
     const stands = standings.get(group) ?? "listed";
     const severity = severities.get(group) ?? group.base;
     if (stands !== "listed") {
-      count(counted[stands], group);
+      count(counted[stands], group, stands);
     }
     // Counted for all, so that no threshold moves what a finding is known by.
     const identities = group.members.map((member) => identityOf(member, occurrences));
@@ -83,11 +83,12 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
 
 type Counted = { -readonly [K in keyof CountedFindings]: CountedFindings[K] };
 
-function count(counted: Counted, group: Group): void {
+function count(counted: Counted, group: Group, stands: Standing): void {
   const saved = Math.max(0, group.saves?.microseconds ?? 0);
   counted.count += group.members.length;
   counted.microseconds += saved;
-  if (saved > 0 && stepOf(group) === "precision") counted.withoutCasts = (counted.withoutCasts ?? 0) + saved;
+  if (stands === "uncertain" && saved > 0 && stepOf(group) === "precision")
+    counted.withoutCasts = (counted.withoutCasts ?? 0) + saved;
 }
 
 function groupReport(

@@ -102,11 +102,11 @@ function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["pred
 /** The first line says all by itself; what to do stands below. */
 function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
   const { group, findings } = entry;
-  const { severity, code, rule, message } = group;
+  const { severity, code, rule, message, saves } = group;
   const [{ node, op, graph }] = findings;
   const where = graph === "graph" ? "" : palette.dim(` in ${printable(graph)}`);
-  const saved =
-    group.saves === null ? "" : `  ${palette.bold(`saves ${duration(group.saves.microseconds)}`)}`;
+  const verb = (saves?.low ?? 0) > 0 ? "saves" : "may save";
+  const saved = saves === null ? "" : `  ${palette.bold(`${verb} ${duration(saves.microseconds)}`)}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
   const details = [shareText(group), fixText(group, model, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;

@@ -1,5 +1,6 @@
 /** A finding names the command whose file is sure to gain, of several the one that gains most; what none is sure of is claimed by nobody. */
 import { describe, expect, test } from "vitest";
+import { fix } from "../../src/api/fix.ts";
 import { type FixChoice, safeFix } from "../../src/api/fix-settings.ts";
 import { lint } from "../../src/api/lint.ts";
 import { planOf } from "../../src/api/options.ts";
@@ -16,8 +17,10 @@ import { accountCells } from "../../src/report/account-text.ts";
 import { countedNotes } from "../../src/report/entries.ts";
 import { standingOf } from "../../src/report/standing.ts";
 import { reportOf } from "../../src/report/summary.ts";
+import { renderText } from "../../src/report/text.ts";
 import type { Workload } from "../../src/workload/workload.ts";
 import { writtenBetween } from "../../src/workload/written.ts";
+import { options } from "../report/sample.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { rounding } from "./sums.ts";
 
@@ -118,6 +121,17 @@ test("half whose Casts may take what it saves is said to be so by its row and it
   expect(countedNotes(report).join()).toMatch(
     /may save nothing \(predicted \S+ µs without the Casts that half needs\)/,
   );
+  // A repair that is asked for by name says the same of the step.
+  const made = await fix(zooModel("bert"), {
+    stack: "ort-cuda",
+    half: "fp16",
+    halfOnlyWhereFaster: false,
+    dryRun: true,
+  });
+  expect(made.account?.find((each) => each.step === "precision")?.unsure).toBe(true);
   const half = unlisted?.groups.find(({ code }) => code === "TC201");
   expect(half).toMatchObject({ fix: "unsafe", fixCommand: null });
+  const text = renderText(reportOf([report], "0"), { ...options, verbose: true });
+  expect(text).toMatch(/not claimed\n(.*\n)* .*TC201 fp32-compute .* may save 83\.\d µs\n/);
+  expect(text).toContain("; no fix is sure to gain");
 });
