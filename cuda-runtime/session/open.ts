@@ -1,5 +1,5 @@
 /** @file The way to a GPU, with what is in it said plainly. */
-import { isSupported, oldestCapability } from "../../src/hardware/architectures.ts";
+import { whyUnsupported } from "../../src/hardware/architectures.ts";
 import { InputError } from "../../src/ir/errors.ts";
 import { results } from "../driver/calls.ts";
 import { DeviceContext } from "../driver/context.ts";
@@ -41,9 +41,7 @@ export function driverProblem(version: number): string | undefined {
 }
 
 export function deviceProblem({ name, computeCapability }: DeviceInfo): string | undefined {
-  if (isSupported(computeCapability)) return undefined;
-  const own = (computeCapability / 10).toFixed(1);
-  return `${name} has compute capability ${own}; the kernels need ${(oldestCapability / 10).toFixed(1)} or later`;
+  return whyUnsupported(name, computeCapability);
 }
 
 /** 12080 is "12.8". */

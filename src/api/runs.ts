@@ -9,6 +9,7 @@ import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
 import { prepareModel } from "../gpu/prepare.ts";
 import { askGpu, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
 import type { ModelRun } from "../gpu/protocol.ts";
+import { whyUnsupported } from "../hardware/architectures.ts";
 import type { Gpu } from "../hardware/gpu.ts";
 import { machineOf } from "../hardware/machine.ts";
 import { InputError } from "../ir/errors.ts";
@@ -126,6 +127,8 @@ export async function planFile(
   { timeoutSeconds, memoryBytes, onNotice, onConfiguration }: PlanLimitsOfUser,
 ): Promise<PlanReport> {
   const target = machineOf(gpu);
+  const unsupported = whyUnsupported(gpu.name, target.computeCapability);
+  if (unsupported !== undefined) throw new InputError("gpu-unsupported", `--gpu ${gpu.id}: ${unsupported}`);
   const manifest = new KernelManifest(new URL(kernelsUrl), target.computeCapability);
   const guard = new Guard({ path, doing: "planning", timeoutSeconds, memoryBytes });
   const { sizes, absent } = guard.run(() => priceSizes(path, dims));

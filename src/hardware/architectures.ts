@@ -153,6 +153,13 @@ export function architectureOf(computeCapability: number): Architecture {
   return found;
 }
 
+/** Why the kernels do not run on a GPU; undefined where they do. `computeCapability`: 9.0 as 90. */
+export function whyUnsupported(name: string, computeCapability: number): string | undefined {
+  if (isSupported(computeCapability)) return undefined;
+  const [own, oldest] = [computeCapability, oldestCapability].map((each) => (each / 10).toFixed(1));
+  return `${name} has compute capability ${own}; the kernels need ${oldest} or later`;
+}
+
 /** Whether the kernels run there at all. */
 export function isSupported(computeCapability: number): boolean {
   return computeCapability >= oldestCapability;

@@ -3,7 +3,9 @@ import type { RuleSetting } from "../config.ts";
 import type { Calibration } from "../cost/calibration.ts";
 import { createCostModel } from "../cost/model.ts";
 import { multipliedIn } from "../cost/rates.ts";
+import { whyUnsupported } from "../hardware/architectures.ts";
 import { findGpu } from "../hardware/gpus.ts";
+import { machineOf } from "../hardware/machine.ts";
 import { comparedStacks, stacks } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { collectSymbols } from "../ir/dim.ts";
@@ -59,7 +61,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
       ...limits,
     })),
     reportUnused,
-    notices: [...notices, ...missingRate(target)],
+    notices: [...notices, ...missingRate(target), ...missingKernels(target)],
   };
 }
 
@@ -144,4 +146,12 @@ function missingRate(target: Target): NoticeReport[] {
   const where = instead === undefined ? "on CUDA cores" : `there in ${instead}`;
   const message = `the Tensor Cores of ${gpu.name} do not multiply ${precision}: its products are predicted ${where}`;
   return [{ code: "no-tensor-core-rate", message }];
+}
+
+/** Of the bundled runtime, whose kernels need Tensor Cores that are newer than Volta's. */
+function missingKernels({ gpu, stack }: Target): NoticeReport[] {
+  const why =
+    stack.kernels === "tc-runtime" ? whyUnsupported(gpu.name, machineOf(gpu).computeCapability) : undefined;
+  if (why === undefined) return [];
+  return [{ code: "no-kernels", message: `${why}: predicted as if they ran there` }];
 }
