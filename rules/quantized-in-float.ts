@@ -49,7 +49,7 @@ export default defineRule({
       "{count} of {products} products are of dequantized {format} codes, which {stack} multiplies as floats: {kernels} kernels only convert, {percent} % of the time",
     gpu: "{count} of {products} products are of dequantized FP8 codes, and {gpu} has no FP8 Tensor Cores: they run on floats{conversions}",
     format:
-      "{count} of {products} products are of dequantized FP8 codes in E5M2, and {stack} multiplies E4M3 alone: they run on floats{conversions}",
+      "{count} of {products} products are of dequantized FP8 codes in {codes}, and {stack} multiplies {taken} alone: they run on floats{conversions}",
     convolution:
       "{count} of {products} products are convolutions of dequantized FP8 codes, of which {stack} multiplies matrices alone: they run on floats{conversions}",
   },
@@ -77,7 +77,9 @@ export default defineRule({
         kernels === 0
           ? ""
           : `; ${kernels} ${kernels === 1 ? "kernel only converts" : "kernels only convert"}, ${percent} % of the time`;
-      const said = { ...data, conversions, gpu: gpu.name, stack: stack.id };
+      const codes = listed(found.map((product) => product.codes));
+      const taken = listed(stack.fuses.float8.formats);
+      const said = { ...data, conversions, gpu: gpu.name, stack: stack.id, codes, taken };
       yield { at, message: reason, data: said, ...(kernels > 0 && { saves, covers }) };
     }
   },
@@ -85,6 +87,18 @@ export default defineRule({
 
 function sharesOf(conversions: Conversions, { timeline }: LintContext) {
   return { ...conversions, percent: percentOf(conversions.saves.microseconds / timeline.microseconds) };
+}
+
+/** "E4M3 and E5M2": 8-bit floats as their formats are called, without what ONNX's types say of infinities. */
+function listed(types: readonly (string | undefined)[]): string {
+  const names = types.flatMap(
+    (type) =>
+      type
+        ?.replace(/^float8/, "")
+        .replace(/fn$/, "")
+        .toUpperCase() ?? [],
+  );
+  return [...new Set(names)].sort().join(" and ");
 }
 
 /** "INT8", "FP8", or both. */

@@ -3,6 +3,8 @@ import { defineRule } from "../src/lint/rule.ts";
 
 /** A quarter above a step (72 and 80 over 64) a smaller head_dim is near; further up the lanes are mostly used. */
 const nearStep = 1.25;
+/** What a head is computed as is so much larger, or little is wasted. */
+const farStep = 1.25;
 
 /**
  * ## What it does
@@ -56,7 +58,7 @@ export default defineRule({
       const step = headDimSteps.find((size) => size >= headDim);
       if (step === undefined || step === headDim) continue;
       const below = headDimSteps.findLast((size) => size < headDim);
-      if (below === undefined || headDim > below * nearStep) {
+      if (below === undefined || headDim > below * nearStep || step < headDim * farStep) {
         const before = inside.get(headDim);
         if (before === undefined) inside.set(headDim, { at: product, headDim, step, count: 1 });
         else before.count += 1;

@@ -74,7 +74,7 @@ describe("zoo", () => {
   });
 
   eachModel(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])("%s: head_dim 72 costs a step", (name) => {
-    const found = reportOf(name, { stack: "tc-runtime" }).findings.filter(({ code }) => code === "TC104");
+    const found = reportOf(name, { stack: "tensorrt" }).findings.filter(({ code }) => code === "TC104");
     expect(new Set(found.map(({ data }) => data["headDim"]))).toEqual(new Set([72]));
     expect(found.every(({ saves }) => saves !== null)).toBe(true);
   });
