@@ -255,7 +255,7 @@ export const ruleDocs = [
     },
     {
       "id": "format",
-      "text": "{count} of {products} products are of dequantized FP8 codes in E5M2, and {stack} multiplies E4M3 alone: they run on floats{conversions}"
+      "text": "{count} of {products} products are of dequantized FP8 codes in {codes}, and {stack} multiplies {taken} alone: they run on floats{conversions}"
     },
     {
       "id": "convolution",
