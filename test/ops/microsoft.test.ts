@@ -244,6 +244,18 @@ describe("attention", () => {
     ]);
   });
   it.each([
+    ["fewer keys in all than new ones", 10, 50, 512, "no less than the 50 new positions"],
+    ["a rotary table that ends before the keys do", 301, 1, 256, "no fewer than the total length, 301"],
+  ])("GroupQueryAttention refuses %s", (_name, total, length, rows, message) => {
+    const cache = f16(1, 8, 300, 64);
+    const lengths = [of("int32", 1), tensor("int32", [], [total])];
+    const inputs = [f16(1, length, 2048), f16(1, length, 512), f16(1, length, 512), cache, cache, ...lengths];
+    const attributes = { num_heads: 32, kv_num_heads: 8, do_rotary: 1 };
+    const tables = [f16(rows, 32), f16(rows, 32)];
+    const given = { domain, type: "GroupQueryAttention", inputs: [...inputs, ...tables], attributes };
+    expect(() => infer(given)).toThrow(message);
+  });
+  it.each([
     [
       "heads off the hidden size",
       [f16(1, 2, 10), f16(1, 2, 8), f16(1, 2, 8)],

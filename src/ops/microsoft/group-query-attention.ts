@@ -4,8 +4,9 @@
  * Inputs: query, key, value, past key and value, valid lengths, total length, …, attention bias (10).
  */
 import { addDims, type Dim, maxDims } from "../../ir/dim.ts";
+import { textOf } from "../../ir/message.ts";
 import type { AxisContext } from "../axes.ts";
-import { defineOp, type OpContext } from "../op.ts";
+import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import {
   type AttentionPlaces,
   attentionAxes,
@@ -33,6 +34,7 @@ export const groupQueryAttention = defineOp({
     const grouped = groupedHeads(context, 3);
     const { dtype } = tensorAt(context, 0);
     const { batch, heads, queryLength, keyLength } = sizesOf(context, grouped);
+    requirePositions(context, queryLength);
     const past = tensorAt(context, 3);
     // A cache of 4-bit codes is narrower than the head.
     const width = dimAt(past.shape, 3) ?? grouped.headDim;
@@ -95,6 +97,22 @@ function sizesOf(context: OpContext, { heads, kvHeads, headDim, rows }: GroupedH
 
 function statedTotal(context: OpContext): Dim | undefined {
   return elementsAt(context, 6)?.[0];
+}
+
+/** ONNX Runtime refuses what follows from sizes alone, too. */
+function requirePositions(context: OpContext, queryLength: Dim): void {
+  const total = statedTotal(context);
+  if (typeof total !== "number") return;
+  if (typeof queryLength === "number" && total < queryLength)
+    throw new ShapeError(
+      textOf`a total length of ${total}, expected no less than the ${queryLength} new positions`,
+    );
+  const isRotating = (context.int("do_rotary") ?? 0) !== 0 && context.inputs[7] !== undefined;
+  const rows = isRotating ? dimAt(tensorAt(context, 7).shape, 0) : undefined;
+  if (typeof rows === "number" && rows < total)
+    throw new ShapeError(
+      textOf`a table of cosines of ${rows} positions, expected no fewer than the total length, ${total}`,
+    );
 }
 
 /** Stated, else past and new keys together. */
