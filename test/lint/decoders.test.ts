@@ -135,7 +135,7 @@ describe.each(Object.entries(odd))("%s", (name, sizes) => {
 describe("padding of a decoder off every multiple of 8", () => {
   const off = {
     ...decoderSizes["llama-small"],
-    ...{ hidden: 60, heads: 3, kvHeads: 1, headDim: 20, intermediate: 90, vocabulary: 501 },
+    ...{ hidden: 60, heads: 3, kvHeads: 1, headDim: 20, intermediate: 90, vocabulary: 501, positions: 1024 },
   };
 
   test.each(["genai", "dynamo"] as const)(
