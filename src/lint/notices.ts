@@ -1,6 +1,8 @@
 /** @file What is worth knowing and no finding: what inference noticed that is odd, and what decides the time where Tensor Cores do not. */
 import type { Facts } from "../facts/infer.ts";
+import type { Precision } from "../hardware/target.ts";
 import { compact } from "../ir/format.ts";
+import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import { percentOf } from "./formats.ts";
 import type { NoticeReport } from "./result.ts";
@@ -33,4 +35,12 @@ export function memoryNotices({ steps, microseconds }: Timeline): NoticeReport[]
 /** What `--fix` would gain here and another stack lose. */
 export function elsewhereNotices(why: string | undefined): NoticeReport[] {
   return why === undefined ? [] : [{ code: "slower-elsewhere", message: `not fixed by --fix: ${why}` }];
+}
+
+/** A file of codes at a prediction that takes its products for floats which somebody is yet to quantize. */
+export function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
+  const count = precision === "int8" ? products.filter(({ codes }) => codes !== undefined).length : 0;
+  if (count === 0) return [];
+  const message = `${count} of ${products.length} products are quantized already: they are predicted as INT8, whatever the stack does with their codes; --precision as-is predicts them as they run`;
+  return [{ code: "quantized-already", message }];
 }

@@ -46,6 +46,13 @@ describe("products of FP8 codes", () => {
     ]);
   });
 
+  it("at a prediction in INT8 are told how they run otherwise, and are not products that run on floats", () => {
+    const model = modelFromBytes(float8Mlp({ rows: 4096, widths: [4096, 4096] }));
+    const { findings, notices } = lint(model, { gpu: "h100", stack: "ort-cuda", precision: "int8" });
+    expect(findings.filter(({ code }) => code === "TC205")).toEqual([]);
+    expect(notices.map(({ code }) => code)).toContain("quantized-already");
+  });
+
   it("take less than the same products on floats", () => {
     const model = modelFromBytes(float8Mlp({ rows: 4096, widths: [4096, 4096] }));
     const [codes, floats] = (["tensorrt", "ort-cuda"] as const).map(
