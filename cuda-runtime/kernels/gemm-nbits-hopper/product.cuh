@@ -11,12 +11,12 @@
 #include "../common/mma.cuh"
 #include "../common/tensor-copy.cuh"
 #include "../common/copy.cuh"
-#include "../gemm/params.cuh"
 #include "../gemm-nbits/pairs.cuh"
+#include "../gemm-nbits/tile-end.cuh"
 #include "params.generated.cuh"
 
 template <typename T, bool ZEROS> struct NBitsStream {
-  static constexpr int kWarps = 8, kRows = 16, kMost = 2, kStages = 4;
+  static constexpr int kWarps = 8, kRows = 16, kStages = 4;
   // k of a box: a row of 128 bytes, as far as a swizzle spans.
   static constexpr int kChunk = 256, kPieces = kChunk / 32, kRowBytes = kChunk / 2, kBoxBytes = kRows * kRowBytes;
   // In shared memory: the rings, barriers, zeros, rows of a in the order of operands, sums of each 32 elements of a row.
@@ -180,26 +180,6 @@ template <typename T, bool ZEROS> struct NBitsStream {
     }
   }
 
-  // Of a tile, from all warps; one of them, each in its turn, stores it.
-  __device__ __forceinline__ void finishTile(const float (&totals)[2], int tile, int round) const {
-    __shared__ float partial[2][kWarps][kMost][kRows];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const float sum = totals[i] + __shfl_xor_sync(0xffffffffu, totals[i], 1);
-      if (quad % 2 == 0) partial[round % 2][warp][quad / 2][group + 8 * i] = sum;
-    }
-    // One barrier a tile: the sums before these were read by a warp that has come here since.
-    __syncthreads();
-    if (warp != round % kWarps) return;
-    const int m = lane / kRows, n = tile * kRows + lane % kRows;
-    if (m >= q.p.m || n >= q.p.n) return;
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < kWarps; ++i) sum += partial[round % 2][i][m][lane % kRows];
-    Place at = {};
-    finish(q.p, at, m, n, sum * Pairs::kUnit);
-  }
-
   __device__ __forceinline__ void run() const {
     Box asked = first(), at = first();
     Scales scales = {};
@@ -232,7 +212,7 @@ template <typename T, bool ZEROS> struct NBitsStream {
 #pragma unroll
         for (int s = 0; s < 2; ++s) multiply(totals, words[s], own, chunk, s);
       }
-      finishTile(totals, tile, round);
+      finishTile(q, totals, tile, round, Pairs::kUnit);
     }
   }
 };

@@ -8,12 +8,12 @@
 #pragma once
 #include "../common/launch.cuh"
 #include "../common/mma.cuh"
-#include "../gemm/params.cuh"
 #include "pairs.cuh"
 #include "params.generated.cuh"
+#include "tile-end.cuh"
 
 template <typename T, bool ZEROS> struct FewRows {
-  static constexpr int kWarps = 8, kRows = 16, kMost = 2;
+  static constexpr int kWarps = 8, kRows = 16;
   // k of a warp's step: four lanes of 32 codes, and steps whose codes are on their way, as many as there are registers for.
   static constexpr int kChunk = 128, kAhead = ZEROS ? 3 : 4;
   // In shared memory: zeros, rows of a in the order of operands, sums of each 32 elements of a row.
@@ -113,7 +113,6 @@ template <typename T, bool ZEROS> struct FewRows {
   }
 
   __device__ __forceinline__ void run() const {
-    __shared__ float partial[2][kWarps][kMost][kRows];
     const int tiles = (q.p.n + kRows - 1) / kRows;
     Step steps[kAhead];
     const auto ask = [&](int i, int tile, int chunk) {
@@ -138,21 +137,7 @@ template <typename T, bool ZEROS> struct FewRows {
           ask(i, nextTile, next);
         }
       }
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const float sum = totals[i] + __shfl_xor_sync(0xffffffffu, totals[i], 1);
-        if (quad % 2 == 0) partial[round % 2][warp][quad / 2][group + 8 * i] = sum;
-      }
-      // One barrier a tile: the sums before these were read by a warp that has come here since.
-      __syncthreads();
-      if (warp != round % kWarps) continue;
-      const int m = lane / kRows, n = tile * kRows + lane % kRows;
-      if (m >= q.p.m || n >= q.p.n) continue;
-      float sum = 0.0f;
-#pragma unroll
-      for (int i = 0; i < kWarps; ++i) sum += partial[round % 2][i][m][lane % kRows];
-      Place at = {};
-      finish(q.p, at, m, n, sum * Pairs::kUnit);
+      finishTile(q, totals, tile, round, Pairs::kUnit);
     }
   }
 };
