@@ -1,9 +1,9 @@
 /** @file The difference of two models' times: of the whole, and kernel by kernel. */
 import type { CostModel } from "../cost/model.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
+import { isHalf } from "../ir/fix-command.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import { regressionOf } from "../lint/budgets.ts";
-import { isHalf } from "../workload/account.ts";
 import { differenceBetween, type NewNames, negated, type StepChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";

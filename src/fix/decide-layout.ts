@@ -2,6 +2,8 @@
  * @file What channels_last makes of a model, decided once: linting says what `--fix --unsafe-fixes` does to its layout, and both ask
  * here.
  */
+
+import { isHalf } from "../ir/fix-command.ts";
 import { duration } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
@@ -9,7 +11,6 @@ import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-la
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import { turnedWorkload } from "../passes/channels-last/turned.ts";
-import { isHalf } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";

@@ -2,9 +2,11 @@
  * @file Safe fixes of a file that keeps its types. What pays in the half precision that a target computes in is not there in a file that stays
  * FP32: `--fix` alone writes what gains in the types that are stored as well, and `--fix --precision fp16` the rest.
  */
+
+import { isHalf } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { isHalf, type WrittenSaving } from "../workload/account.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import { noChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { writtenBetween } from "../workload/written.ts";

@@ -2,9 +2,11 @@
  * @file What half precision and another layout make of a repaired model, decided together: a convolution that half alone makes no faster may
  * be faster in half and NHWC.
  */
+
+import { isHalf } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { isHalf, type WrittenSaving } from "../workload/account.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import type { WorkloadChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";

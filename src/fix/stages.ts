@@ -1,6 +1,8 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
+
+import { isHalf } from "../ir/fix-command.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { type AccountState, isHalf } from "../workload/account.ts";
+import type { AccountState } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";

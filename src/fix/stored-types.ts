@@ -1,5 +1,5 @@
 /** @file Repairs that keep a file's types, and are told in these, whatever the file is to be computed in. */
-import { isHalf } from "../workload/account.ts";
+import { isHalf } from "../ir/fix-command.ts";
 import { changesTypes, type FixSettings } from "./pipeline.ts";
 
 /**

@@ -28,3 +28,7 @@ export function fixFlags(
 export function halfOf(precision: string): Half {
   return precision === "bf16" ? "bf16" : "fp16";
 }
+
+export function isHalf(precision: string): precision is Half {
+  return precision === "fp16" || precision === "bf16";
+}

@@ -2,16 +2,12 @@
  * @file What is claimed of a model's time, step after step of its account: no microsecond twice, none that an earlier step has
  * taken already.
  */
+
 import type { Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import type { Changed } from "../ir/fix-command.ts";
-import {
-  type AccountState,
-  type AccountStep,
-  type AccountStepName,
-  accountOf,
-  isHalf,
-} from "../workload/account.ts";
+import { isHalf } from "../ir/fix-command.ts";
+import { type AccountState, type AccountStep, type AccountStepName, accountOf } from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";

@@ -3,8 +3,8 @@
  * another layout and its author save in what they leave.
  */
 import type { CostModel } from "../cost/model.ts";
+import { isHalf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
-import { isHalf } from "../workload/account.ts";
 import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";

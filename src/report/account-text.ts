@@ -1,10 +1,10 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
-import { type Changed, fixFlags, halfOf } from "../ir/fix-command.ts";
+import { type Changed, fixFlags, halfOf, isHalf } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
 import { changedBy, lacksCasts } from "./fix-flags.ts";
-import { givenFor, isHalf, mayStoreHalf, type RepairFlags } from "./repair-text.ts";
+import { givenFor, mayStoreHalf, type RepairFlags } from "./repair-text.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {

@@ -1,5 +1,5 @@
 /** @file What a step of a repair changes, for reports that name its flags; what lint says could be done has its command. */
-import type { Changed } from "../ir/fix-command.ts";
+import { type Changed, isHalf } from "../ir/fix-command.ts";
 import type { AccountStep, AccountStepName } from "../lint/result.ts";
 
 /** What a step of an account changes. */
@@ -25,8 +25,4 @@ function halfStep(account: readonly AccountStep[]): AccountStep | undefined {
 /** Whether what it comes to is without what writing half takes, which lint does not know of half that is not sure to save anything. */
 export function lacksCasts(account: readonly AccountStep[]): boolean {
   return halfStep(account) !== undefined && account.every(({ step }) => step !== "kept");
-}
-
-function isHalf(precision: AccountStep["precision"]): boolean {
-  return precision === "fp16" || precision === "bf16";
 }

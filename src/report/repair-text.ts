@@ -1,4 +1,5 @@
 /** @file How a step of a repair's account was taken: by the command that was given, which has the step's figures. */
+import { isHalf } from "../ir/fix-command.ts";
 import type { AccountStep } from "../lint/result.ts";
 
 /** The flags of a repair, in order: `["--fix", "--layout", "nhwc"]`. */
@@ -7,10 +8,6 @@ export type RepairFlags = readonly string[];
 /** Whether it may store half. What it leaves in other types is told in these: then no step of it is in half. */
 export function mayStoreHalf(flags: RepairFlags): boolean {
   return flags.includes("--precision") || flags.includes("--unsafe-fixes");
-}
-
-export function isHalf(precision: AccountStep["precision"]): precision is "fp16" | "bf16" {
-  return precision === "fp16" || precision === "bf16";
 }
 
 /** The command, where it is what takes the step; undefined where that is told as it is of a model that nobody repairs. */

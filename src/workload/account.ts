@@ -61,10 +61,6 @@ export interface AccountState {
   readonly unsure?: true | undefined;
 }
 
-export function isHalf(precision: Precision): precision is "fp16" | "bf16" {
-  return precision === "fp16" || precision === "bf16";
-}
-
 /** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
 export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
   const steps: AccountStep[] = [];

@@ -2,7 +2,7 @@
 import { computeDtype, isOfBytes } from "../cost/precision.ts";
 import type { Product } from "../facts/products.ts";
 import type { Target } from "../hardware/target.ts";
-import { isHalf } from "./account.ts";
+import { isHalf } from "../ir/fix-command.ts";
 
 /** Of the products' time: what half would still save of those that a file keeps in FP32 (a head of one row); Casts to them take more. */
 const leastLeft = 0.005;
