@@ -64,7 +64,7 @@ const groupNormalization: Lower = (context) => {
   if (groups < 1 || channels % groups !== 0) context.fail(`${channels} channels are not ${groups} groups`);
   const outputs = new FloatOutputs(context);
   lowerGroups(context, {
-    x: context.input(0),
+    x: () => context.input(0),
     groups,
     scale: context.input(1),
     bias: context.input(2),
@@ -79,7 +79,7 @@ const groupNormalization: Lower = (context) => {
 const instanceNormalization: Lower = (context) => {
   const outputs = new FloatOutputs(context);
   lowerGroups(context, {
-    x: context.input(0),
+    x: () => context.input(0),
     groups: context.inputShape(0)[1] ?? 1,
     scale: context.input(1),
     bias: context.input(2),
@@ -104,7 +104,7 @@ const microsoftGroupNorm: Lower = (context) => {
     context.fail(`${x.shape[1]} channels are not ${groups} groups`);
   const outputs = new FloatOutputs(context);
   lowerGroups(context, {
-    x,
+    x: () => x,
     groups,
     scale: context.input(1),
     bias: context.input(2),

@@ -2,7 +2,7 @@
 import { floatAttributeIn, intAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
-import { lowerGroups } from "../lower/normalization-groups.ts";
+import { lowerGroups, sumWithChannels } from "../lower/normalization-groups.ts";
 import { sameSizes } from "./attention-scores.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
@@ -146,7 +146,8 @@ function lowerNorm(context: MacroContext, { x, scale, bias, ...norm }: GroupNorm
   const parameter = (value: Value | undefined) => value && context.view(value);
   lowerGroups(context, {
     ...norm,
-    x: context.view(x),
+    sum: sumWithChannels(context.expr(x), context.shape(x)),
+    x: () => context.view(x),
     scale: parameter(scale),
     bias: parameter(bias),
     output: (order) => context.output(order),

@@ -32,11 +32,16 @@ struct PlanesProduct {
   __device__ __forceinline__ void run() const {
     clearTails();
     if (threadIdx.x == 0) initBarriers();
-    beginKernel();
-    End::load(p, affine(), blockIdx.y * BN);
+    prefetchWeights();
     __syncthreads();
-    if (threadIdx.x < kWarps * 32) computeAll();
-    else if (threadIdx.x == kWarps * 32) copyAll();
+    beginKernel();
+    if (threadIdx.x < kWarps * 32) {
+      End::load(p, affine(), blockIdx.y * BN);
+      syncGroup<kWarps * 32>(0);
+      computeAll();
+    } else if (threadIdx.x == kWarps * 32) {
+      copyAll();
+    }
   }
 
  private:
@@ -85,10 +90,18 @@ struct PlanesProduct {
     fenceForTensorCores();
   }
 
+  __device__ __forceinline__ const unsigned char* ownWeights() const {
+    return static_cast<const unsigned char*>(p.w) + static_cast<int64_t>(blockIdx.y) * weightBytes();
+  }
+
+  __device__ __forceinline__ void prefetchWeights() const {
+    for (int at = threadIdx.x * 128; at < weightBytes(); at += blockDim.x * 128) prefetchToL2(ownWeights() + at);
+  }
+
   __device__ __forceinline__ void copyAll() const {
     const unsigned char* planes = static_cast<const unsigned char*>(p.planes);
     arriveExpecting(weightsThere(), weightBytes());
-    copyRun(weights(), static_cast<const unsigned char*>(p.w) + static_cast<int64_t>(blockIdx.y) * weightBytes(), weightBytes(), weightsThere());
+    copyRun(weights(), ownWeights(), weightBytes(), weightsThere());
     Turn turn;
     for (int tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
       // The first round finds the ring empty: the phase before the first one counts as over.

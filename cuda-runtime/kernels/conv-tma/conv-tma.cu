@@ -40,11 +40,12 @@ struct ImageOperands {
     image = position / params.output[0];
   }
 
+  template <bool A, bool B>
   __device__ __forceinline__ void copy(uint32_t toA, uint32_t toB, uint32_t barrier) {
 #pragma unroll
     for (int panel = 0; panel < PANELS; ++panel) {
-      copyRows(toA + panel * BM * kChannels * 2, barrier);
-      copyBox3(toB + panel * BN * kChannels * 2, params.w, barrier, box * kChannels, tap, n);
+      if constexpr (A) copyRows(toA + panel * BM * kChannels * 2, barrier);
+      if constexpr (B) copyBox3(toB + panel * BN * kChannels * 2, params.w, barrier, box * kChannels, tap, n);
       next();
     }
   }
@@ -78,10 +79,11 @@ template <int BM, int BN> using WholeRows = ImageOperands<BM, BN, 1>;
 template <int BM, int BN> using HalfRows = ImageOperands<BM, BN, 2>;
 template <int BM, int BN> using QuarterRows = ImageOperands<BM, BN, 4>;
 
-#define CONV(NAME, ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES)                                         \
-  extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ ConvTmaParams params) { \
-    extern __shared__ __align__(1024) unsigned char shared[];                                               \
-    HopperProduct<ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES>(params, shared).run();                   \
+#define CONV(NAME, ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES)                                        \
+  extern "C" __global__ void __launch_bounds__(384, blocksOfProduct((TOGETHER ? 128 : 64) * BLOCKS_M, BN, ROWS<64, 64>::kPanels)) \
+      NAME(const __grid_constant__ ConvTmaParams params) {                                                 \
+    extern __shared__ __align__(1024) unsigned char shared[];                                              \
+    HopperProduct<ROWS, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES>(params, shared).run();                  \
   }
 
 // The launch says how many blocks are a team.

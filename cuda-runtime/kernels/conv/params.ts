@@ -21,6 +21,8 @@ export interface ConvFields {
   readonly x: Spatial;
   /** Packed weights. */
   readonly w: View;
+  /** Whether no launch of a run writes them. */
+  readonly isWeight: boolean;
   readonly y: Spatial;
   readonly residual: Spatial | undefined;
   readonly epilogue: Epilogue;

@@ -60,9 +60,11 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const padded = Math.ceil(filters / 8) * 8;
   // A team's blocks count their splits themselves.
   const splits = sumsInTeam(tile) ? 1 : choice.splits;
+  const w = packed(emitter, parts, choice, { chunks: chunksOfWeights, planar });
   const fields: ConvFields = {
     x: source.x,
-    w: packed(emitter, parts, choice, { chunks: chunksOfWeights, planar }),
+    w,
+    isWeight: emitter.isConstant(w),
     y,
     residual: request.epilogue.residual && spatialOf(request.epilogue.residual),
     epilogue: request.epilogue,

@@ -70,6 +70,7 @@ export function walkParams(fields: ConvFields, walk: Walk): ParamBlock {
       splitStride: fields.partial === undefined ? 0 : fields.rows * at(fields.partial.shape, 3),
       aGrain: 16,
       bGrain: 16,
+      ahead: fields.isWeight ? "b" : undefined,
     }),
     channels: x.channels,
     channelsOfGroup: channels,

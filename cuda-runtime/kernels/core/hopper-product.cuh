@@ -3,7 +3,7 @@
 //
 //   prefetch(params)              the maps
 //   Operands(params, place, k)    of one tile of the result, from k on
-//   copy(toA, toB, barrier)       the operands of the next 64 along k: BM and BN rows, swizzled
+//   copy<A, B>(toA, toB, barrier) of the next 64 along k the operands that are asked for: BM and BN rows, swizzled
 //   kPanels                       how many pieces rows come in, all first pieces before all second ones: of 128 bytes, 64, 32
 //
 // Blocks stay: each computes one tile after another, and the tiles of the next are on their way while this one is stored: through
@@ -17,6 +17,9 @@
 #include "register-epilogue.cuh"
 #include "tile-end.cuh"
 #include "turn.cuh"
+
+// Small tiles leave room for a block of the next launch, which has its weights copied meanwhile. Rows in pieces take registers.
+constexpr int blocksOfProduct(int rows, int columns, int panels) { return rows * columns <= 64 * (panels == 1 ? 64 : 32) ? 2 : 1; }
 
 // Two warpgroups multiply, BLOCKS_M blocks of 64 rows by BN columns each; a third has tiles copied. TOGETHER: both compute
 // one tile, one below the other; else they take turns, and one multiplies while the other stores. COPIES: tiles have a residual, and go
@@ -47,6 +50,12 @@ struct HopperProduct {
   using End = TileEnd<T, TOGETHER, BLOCKS_M, BN, kStageBytes>;
   static constexpr int kStagesOfEnd = COPIES ? End::kStages : 0;
   static constexpr int kWarps = 4;
+  // A group that takes registers waits until its block has them: all three together are no more than were launched with.
+  static constexpr bool kIsSmall = blocksOfProduct(BM, BN, kPanels) > 1;
+  static constexpr int kLaunched = kIsSmall ? 80 : 168;
+  static constexpr int kCopying = !COPIES ? 24 : kIsSmall ? 32 : 40;
+  static constexpr int kComputing = kIsSmall ? 104 : COPIES ? 232 : 240;
+  static_assert(kCopying + kGroups * kComputing <= 3 * kLaunched, "registers of a block");
 
   const Params& params;
   const GemmParams& p;
@@ -74,20 +83,52 @@ struct HopperProduct {
     // Where the first tile lies takes divisions: done before anybody is waited for.
     const Place first = placeOf(p, blockIdx.x);
     Operands operands(params, first, kBegin(p, first));
-    begin();
+    syncGroup<(kGroups + 1) * 128>(0);
+    const int ahead = threadIdx.x == kGroups * 128 ? copyAhead(operands, stepsOf(blockIdx.x), full(0)) : 0;
+    if (threadIdx.x >= kGroups * 128 + 32) prefetchBias(first, threadIdx.x - kGroups * 128 - 32);
+    beginKernel();
     if (threadIdx.x >= kGroups * 128) {
-      keepRegisters<COPIES ? 40 : 24>();
-      if (threadIdx.x == kGroups * 128) copyAll(operands, first);
+      keepRegisters<kCopying>();
+      if (threadIdx.x == kGroups * 128) copyAll(operands, first, ahead);
     } else {
-      takeRegisters<COPIES ? 232 : 240>();
+      takeRegisters<kComputing>();
       computeAll();
     }
   }
 
-  // From here on the ring's barriers are there for all.
-  static __device__ __forceinline__ void begin() {
-    syncGroup<(kGroups + 1) * 128>(0);
-    beginKernel();
+  // Weights need not wait for the launches before this one: as many stages of them as the ring has, on their way before anybody is
+  // waited for. How many. `fulls`: the barriers of full stages, one behind another.
+  __device__ __forceinline__ int copyAhead(Operands operands, int steps, uint32_t fulls) const {
+    if (p.ahead == kNothingAhead) return 0;
+    const int count = min(steps, STAGES);
+#pragma unroll 1
+    for (int stage = 0; stage < count; ++stage) {
+      const uint32_t toA = ring + stage * kStageBytes, full = fulls + stage * 8;
+      arriveExpecting(full, kStageBytes);
+      if (p.ahead == kAheadOfA) operands.template copy<true, false>(toA, toA + kBytesA, full);
+      else operands.template copy<false, true>(toA, toA + kBytesA, full);
+    }
+    return count;
+  }
+
+  // A line of it a thread.
+  __device__ __forceinline__ void prefetchBias(const Place& at, int line) const {
+    constexpr int kFloatsOfLine = 32;
+    const int n = at.tileN * BN + line * kFloatsOfLine;
+    if (p.bias != nullptr && !p.channelOnM && line * kFloatsOfLine < BN && n < p.n) prefetchToL2(p.bias + n);
+  }
+
+  // What copyAhead left of a stage, or all of it.
+  __device__ __forceinline__ void copyRest(Operands& operands, int stage, uint32_t full, bool isAhead) const {
+    const uint32_t toA = ring + stage * kStageBytes;
+    if (!isAhead) {
+      arriveExpecting(full, kStageBytes);
+      operands.template copy<true, true>(toA, toA + kBytesA, full);
+    } else if (p.ahead == kAheadOfA) {
+      operands.template copy<false, true>(toA, toA + kBytesA, full);
+    } else {
+      operands.template copy<true, false>(toA, toA + kBytesA, full);
+    }
   }
 
   // `work` gets the index of the tile, and how many of this block came before.
@@ -105,28 +146,26 @@ struct HopperProduct {
     return (min(p.kPerSplit, p.k - begin) + BK - 1) / BK;
   }
 
-  __device__ __forceinline__ void copyAll(Operands& operands, const Place& first) const {
+  __device__ __forceinline__ void copyAll(Operands& operands, const Place& first, int ahead) const {
     Ring turn;
     forEachTile([&](int index, int count) {
       if (count == 0) {
-        copyTile(operands, first, turn);
+        copyTile(operands, first, turn, ahead);
       } else {
         const Place at = placeOf(p, index);
         Operands next(params, at, kBegin(p, at));
-        copyTile(next, at, turn);
+        copyTile(next, at, turn, 0);
       }
     });
   }
 
-  __device__ __forceinline__ void copyTile(Operands& operands, const Place& at, Ring& turn) const {
+  __device__ __forceinline__ void copyTile(Operands& operands, const Place& at, Ring& turn, int ahead) const {
     const int end = kEnd(p, at);
 #pragma unroll 1
-    for (int k = kBegin(p, at); k < end; k += BK) {
+    for (int k = kBegin(p, at); k < end; k += BK, --ahead) {
       // The first round finds the ring empty: the phase before the first one counts as over.
       waitBarrier(empty(turn.stage), turn.parity ^ 1);
-      arriveExpecting(full(turn.stage), kStageBytes);
-      const uint32_t toA = ring + turn.stage * kStageBytes;
-      operands.copy(toA, toA + kBytesA, full(turn.stage));
+      copyRest(operands, turn.stage, full(turn.stage), ahead > 0);
       turn.next();
     }
     if constexpr (COPIES) copyEnds(at, turn);

@@ -5,8 +5,6 @@
 #include "hopper-product.cuh"
 #include "team.cuh"
 
-__device__ __forceinline__ void prefetchToL2(const void* from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
-
 // A block has one tile of BM rows by BN columns, in its part of k. Of 64 rows its two groups take every other step, and add up in shared
 // memory before the team does; of 128 they have a half each. GemmParams counts tiles without their splits: kPerSplit is a block's part.
 // A team is of two, four, or a multiple of eight.
@@ -62,9 +60,10 @@ struct HopperSum {
     const int steps = (min(p.k - begin, p.kPerSplit) + BK - 1) / BK;
     Operands operands(params, at, begin);
     __syncthreads();
+    const int ahead = threadIdx.x == kThreads ? product.copyAhead(operands, steps, full(0)) : 0;
     beginKernel();
     if (threadIdx.x >= kThreads) {
-      if (threadIdx.x == kThreads) copyAll(operands, steps);
+      if (threadIdx.x == kThreads) copyAll(operands, steps, ahead);
       else if (threadIdx.x >= kThreads + 32) prefetchEnd(at, threadIdx.x - kThreads - 32);
       __syncwarp();
       arriveTeam<true>();
@@ -82,14 +81,12 @@ struct HopperSum {
     waitTeam();
   }
 
-  __device__ __forceinline__ void copyAll(Operands& operands, int steps) const {
+  __device__ __forceinline__ void copyAll(Operands& operands, int steps, int ahead) const {
     Ring turn;
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       waitBarrier(empty(turn.stage), turn.parity ^ 1);
-      arriveExpecting(full(turn.stage), Product::kStageBytes);
-      const uint32_t toA = ring + turn.stage * Product::kStageBytes;
-      operands.copy(toA, toA + Product::kBytesA, full(turn.stage));
+      product.copyRest(operands, turn.stage, full(turn.stage), step < ahead);
       turn.next();
     }
   }

@@ -31,22 +31,24 @@ struct TiledOperands {
     }
   }
 
+  template <bool A, bool B>
   __device__ __forceinline__ void copy(uint32_t toA, uint32_t toB, uint32_t barrier) {
     if (isWide) {
-      copyBox5(toA, params.a, barrier, k, m, za);
-      copyBox5(toB, params.b, barrier, k, n, zb);
+      if constexpr (A) copyBox5(toA, params.a, barrier, k, m, za);
+      if constexpr (B) copyBox5(toB, params.b, barrier, k, n, zb);
     } else {
-      copyBox3(toA, params.a, barrier, k, m, za[0]);
-      copyBox3(toB, params.b, barrier, k, n, zb[0]);
+      if constexpr (A) copyBox3(toA, params.a, barrier, k, m, za[0]);
+      if constexpr (B) copyBox3(toB, params.b, barrier, k, n, zb[0]);
     }
     k += 64;
   }
 };
 
-#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES)                                            \
-  extern "C" __global__ void __launch_bounds__(384, 1) NAME(const __grid_constant__ HopperParams params) { \
-    extern __shared__ __align__(1024) unsigned char shared[];                                              \
-    HopperProduct<TiledOperands, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES>(params, shared).run();         \
+#define HOPPER(NAME, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES)                                    \
+  extern "C" __global__ void __launch_bounds__(384, blocksOfProduct((TOGETHER ? 128 : 64) * BLOCKS_M, BN, 1)) \
+      NAME(const __grid_constant__ HopperParams params) {                                          \
+    extern __shared__ __align__(1024) unsigned char shared[];                                      \
+    HopperProduct<TiledOperands, T, TOGETHER, BLOCKS_M, BN, STAGES, COPIES>(params, shared).run(); \
   }
 
 // The launch says how many blocks are a team.

@@ -12,4 +12,4 @@ struct HopperParams {
   TensorMap residual;  // Likewise 64 rows.
   GemmParams p;
 };
-static_assert(sizeof(HopperParams) == 768, "what the planner writes");
+static_assert(sizeof(HopperParams) == 832, "what the planner writes");

@@ -12,4 +12,4 @@ struct NBitsParams {
   int blockShift;  // A block is 2^blockShift codes, 32 or more.
   GemmParams p;  // Rows, output and what is done to each sum; b and its strides are not read.
 };
-static_assert(sizeof(NBitsParams) == 288, "what the planner writes");
+static_assert(sizeof(NBitsParams) == 296, "what the planner writes");

@@ -12,12 +12,10 @@
 
 #define SKINNY_K(NAME, T, ROWS, WIDTH, THREADS)                                                          \
   extern "C" __global__ void __launch_bounds__(THREADS) NAME(const __grid_constant__ GemmParams p) {     \
-    beginKernel();                                                                                       \
     SkinnyAlongK<T, ROWS, WIDTH>::run(p);                                                                \
   }
 #define SKINNY_N(NAME, T, ROWS, WIDTH, LANES, THREADS)                                                   \
   extern "C" __global__ void __launch_bounds__(THREADS, 2) NAME(const __grid_constant__ GemmParams p) {  \
-    beginKernel();                                                                                       \
     SkinnyAlongN<T, ROWS, WIDTH, LANES>::run(p);                                                         \
   }
 

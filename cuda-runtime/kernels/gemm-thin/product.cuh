@@ -46,7 +46,8 @@ struct ThinProduct {
   __device__ __forceinline__ int firstColumn() const { return blockIdx.x % p.tilesN * kColumns; }
 
   __device__ __forceinline__ void run() {
-    if (threadIdx.x == 0) {
+    const bool isCopying = threadIdx.x == kWarps * 32;
+    if (isCopying) {
       prefetchMap(params.a);
       prefetchMap(params.b);
       initBarrier(haveColumns(), 1);
@@ -55,16 +56,24 @@ struct ThinProduct {
         initBarrier(empty(stage), kWarps);
       }
       fenceBarrierInit();
+      // Weights need not wait for the launches before this one.
+      if (p.ahead == kAheadOfB) copyColumns();
     }
-    beginKernel();
-    fillBias();
     __syncthreads();
-    if (threadIdx.x < kWarps * 32) computeAll();
-    else if (threadIdx.x == kWarps * 32) copyAll();
+    beginKernel();
+    if (threadIdx.x < kWarps * 32) {
+      fillBias();
+      syncGroup<kWarps * 32>(1);
+      computeAll();
+    } else if (isCopying) {
+      if (p.ahead != kAheadOfB) copyColumns();
+      copyAll();
+    }
   }
 
+  // By the warps that compute.
   __device__ __forceinline__ void fillBias() const {
-    for (int i = threadIdx.x; i < kColumns; i += blockDim.x) {
+    for (int i = threadIdx.x; i < kColumns; i += kWarps * 32) {
       const int n = firstColumn() + i;
       const float value = p.bias != nullptr && n < p.n ? p.bias[n] : 0.0f;
       asm volatile("st.shared.f32 [%0], %1;" ::"r"(bias + i * 4), "f"(value) : "memory");
@@ -91,12 +100,16 @@ struct ThinProduct {
     }
   };
 
-  __device__ __forceinline__ void copyAll() const {
+  __device__ __forceinline__ void copyColumns() const {
     const int n = firstColumn();
     arriveExpecting(haveColumns(), params.panels * panelBytesB);
     for (int panel = 0; panel < params.panels; ++panel)
       for (int group = 0; group < GROUPS_N; ++group)
         copyBox3(columns + panel * panelBytesB + group * W * rowBytes, params.b, haveColumns(), panel * params.panel, n + group * W, 0);
+  }
+
+  __device__ __forceinline__ void copyAll() const {
+    const int n = firstColumn();
     const bool hasResidual = p.residual != nullptr;
     const int bytes = operandBytes + (hasResidual ? kGroups * End::kResidualBytes : 0);
     forEachTile([&](int m, const Place& at) {

@@ -7,7 +7,7 @@
 // Warps of WM x WN, STAGES tiles in flight, BLOCKS to a multiprocessor at least.
 #define TENSOR(NAME, T, BM, BN, BK, WM, WN, STAGES, A_ALONG, B_ALONG, ODD, BLOCKS)                  \
   extern "C" __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32, BLOCKS)                  \
-      NAME(const __grid_constant__ GemmParams p) { beginKernel();                                   \
+      NAME(const __grid_constant__ GemmParams p) {                                                  \
     TensorProduct<T, BM, BN, BK, WM, WN, STAGES, A_ALONG, B_ALONG, ODD> product;                    \
     product.run(p);                                                                                 \
   }

@@ -89,7 +89,7 @@ function emitSlices(emitter: Emitter, problem: Problem, type: FloatStorage): voi
 
 function launchChoice(emitter: Emitter, type: FloatStorage, choice: Choice): void {
   const { problem, splits } = choice;
-  const own = { choice, type, target: emitter.target };
+  const own = { choice, type, target: emitter.target, ahead: aheadOf(emitter, problem) };
   if (splits === 1 || sumsInTeam(choice.row))
     return emitter.launch(productLaunch({ ...own, problem, splitStride: 0 }));
   const products = elementCount(problem.batch);
@@ -106,9 +106,15 @@ interface ProductLaunch {
   readonly target: PlanTarget;
   readonly problem: Problem;
   readonly splitStride: number;
+  readonly ahead: "a" | "b" | undefined;
 }
 
-function productLaunch({ choice, type, target, problem, splitStride }: ProductLaunch): Launch {
+function aheadOf(emitter: Emitter, { a, b }: Problem): "a" | "b" | undefined {
+  if (emitter.isConstant(b.view)) return "b";
+  return emitter.isConstant(a.view) ? "a" : undefined;
+}
+
+function productLaunch({ choice, type, target, problem, splitStride, ahead }: ProductLaunch): Launch {
   const { row, kPerSplit, layout, aGrain, bGrain } = choice;
   // A team's blocks count their splits themselves.
   const team = sumsInTeam(row) ? choice.splits : 1;
@@ -118,7 +124,7 @@ function productLaunch({ choice, type, target, problem, splitStride }: ProductLa
   const [tilesM, tilesN] = [Math.ceil(m / tile.m), Math.ceil(n / tile.n)];
   const products = elementCount(problem.batch);
   const tiles = tilesM * tilesN * splits * products;
-  const cut = { problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain };
+  const cut = { problem, tilesM, tilesN, splits, kPerSplit, splitStride, aGrain, bGrain, ahead };
   const isHopper = row.kind === "hopper";
   const kernel = kernelOf(row, type, layout);
   const thin = row.kind === "thin" ? thinLaunchOf(cut, row, target) : undefined;

@@ -4,6 +4,9 @@
 #include "../common/storage.cuh"
 #include "params.generated.cuh"
 
+// GemmParams::ahead: the operand that is a weight, which need not wait for the launches in front.
+enum AheadCode : int { kNothingAhead = 0, kAheadOfA = 1, kAheadOfB = 2 };
+
 struct Place {
   int tileM, tileN, split;
   int batch[3];

@@ -41,6 +41,7 @@ struct GemmParams {
   int rType;
   int neighbours;  // Of a row that may be stored (and of the residual, read) at once: 1, 2 or 8.
   int channelOnM;  // Scale and bias run along m, else along n.
+  int ahead;  // Which operand no launch before writes: 0 neither, 1 a, 2 b.
   float alpha;
   Activation first;  // Of kind kNone where the limits below say it all.
   Activation last;
@@ -49,7 +50,7 @@ struct GemmParams {
   float lastLow;
   float lastHigh;
 };
-static_assert(sizeof(GemmParams) == 256, "what the planner writes");
+static_assert(sizeof(GemmParams) == 264, "what the planner writes");
 
 // A product of integers or doubles. Strides are in elements.
 struct GenericParams {

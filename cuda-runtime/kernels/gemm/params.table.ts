@@ -42,6 +42,7 @@ export const gemmStruct = new StructTable(
     rType: i32(),
     neighbours: i32("Of a row that may be stored (and of the residual, read) at once: 1, 2 or 8."),
     channelOnM: flag("Scale and bias run along m, else along n."),
+    ahead: i32("Which operand no launch before writes: 0 neither, 1 a, 2 b."),
     alpha: f32(),
     first: nested(activationStruct, "Of kind kNone where the limits below say it all."),
     last: nested(activationStruct),

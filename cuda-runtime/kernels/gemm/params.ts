@@ -23,7 +23,11 @@ export interface GemmLaunch {
   readonly splitStride: number;
   readonly aGrain: number;
   readonly bGrain: number;
+  /** The operand that is a weight, if one is: it may be fetched before the launches in front are done. */
+  readonly ahead?: "a" | "b" | undefined;
 }
+
+const aheadCodes = { a: 1, b: 2 } as const;
 
 /** Rows of tiles that blocks run through together. */
 const rasterGroup = 8;
@@ -94,6 +98,7 @@ export function gemmFields(launch: GemmLaunch): ValuesOf<typeof gemmStruct> {
     rType: codeOf(residual?.view ?? d.view),
     neighbours: neighboursOf(problem),
     channelOnM: problem.channels === "m",
+    ahead: launch.ahead === undefined ? 0 : aheadCodes[launch.ahead],
     alpha: problem.alpha,
     first: { kind: first.code, a: problem.first.a, b: problem.first.b },
     last: { kind: last.code, a: problem.last.a, b: problem.last.b },

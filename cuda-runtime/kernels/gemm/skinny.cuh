@@ -1,6 +1,7 @@
 // Products of few rows: every element of b is read once and multiplied by ROWS rows of a, on CUDA cores.
 #pragma once
 #include <type_traits>
+#include "../common/launch.cuh"
 #include "params.cuh"
 
 // N elements of a float type at an address aligned to their size.
@@ -30,7 +31,7 @@ struct SkinnyAlongK {
     const int lane = threadIdx.x & 31;
     const int n0 = (at.tileN * kWarps + threadIdx.x / 32) * kColumns;
     const int m0 = at.tileM * ROWS;
-    if (n0 >= p.n) return;
+    if (n0 >= p.n) return beginKernel();
     const T* rowsA[ROWS];
     const T* rowsB[kColumns];
 #pragma unroll
@@ -42,6 +43,9 @@ struct SkinnyAlongK {
     float sums[ROWS][kColumns] = {};
     const int begin = kBegin(p, at);
     const int end = kEnd(p, at);
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) prefetchAhead(rowsB[j] + begin, end - begin);
+    beginKernel();
     const int whole = begin + max(0, end - begin) / N * N;
 #pragma unroll(ROWS == 1 ? 4 : 2)
     for (int k = begin + lane * N; k < whole; k += 32 * N) add<N>(sums, rowsA, rowsB, k);
@@ -61,6 +65,13 @@ struct SkinnyAlongK {
     const int m = m0 + lane / kColumns;
     const int n = n0 + lane % kColumns;
     if (lane < ROWS * kColumns && m < p.m && n < p.n) finish(p, at, m, n, mine);
+  }
+
+  // Of a row of b, the lines of the first few steps: more of all blocks' would drive each other out of L2.
+  static __device__ __forceinline__ void prefetchAhead(const T* row, int count) {
+    constexpr int kOfLine = 128 / sizeof(T), kLines = 8;
+    const int k = (threadIdx.x & 31) * kOfLine;
+    if (k < min(count, kLines * kOfLine)) prefetchToL2(row + k);
   }
 
   template <int WIDTH>
@@ -103,6 +114,7 @@ struct SkinnyAlongN {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) a[i] = static_cast<const T*>(p.a) + at.a + (int64_t)min(m0 + i, p.m - 1) * p.aM;
     const int end = kEnd(p, at);
+    beginKernel();
     const int first = kBegin(p, at) + warp * (32 / LANES) + lane / LANES;
     if (column + N <= p.n) {
 #pragma unroll 4

@@ -145,8 +145,9 @@ export const hopperRows: readonly HopperRow[] = [
   hopper([64, 256, 5], false),
   hopper([128, 64, 8], false),
   hopper([64, 128, 8], false),
-  hopper([64, 64, 12], false),
-  hopper([64, 32, 16], false),
+  // Rings that leave room for a block of the next launch.
+  hopper([64, 64, 5], false),
+  hopper([64, 32, 7], false),
 ];
 const teamRows: readonly HopperRow[] = [sum([64, 32, 14]), sum([64, 64, 10])];
 /** The same with rings that leave room for two blocks: a part of the taps and channels is a few steps. */

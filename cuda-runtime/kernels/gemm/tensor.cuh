@@ -1,5 +1,6 @@
 // Products on Tensor Cores: mma.sync fed by ldmatrix from a ring of tiles that cp.async fills.
 #pragma once
+#include "../common/launch.cuh"
 #include "epilogue.cuh"
 #include "fragment.cuh"
 
@@ -81,8 +82,14 @@ struct TensorProduct {
         for (int q = 0; q < 4; ++q) sums[i][j][q] = 0.0f;
 
     const int tiles = (end - begin + BK - 1) / BK;
-    if constexpr (ODD) multiplyOdd(loadA, loadB, fa, fb, ring, tiles);
-    else multiplyAll(loadA, loadB, fa, fb, ring, tiles);
+    if constexpr (ODD) {
+      beginKernel();
+      multiplyOdd(loadA, loadB, fa, fb, ring, tiles);
+    } else {
+      loadAhead(p.ahead, loadA, loadB, ring, tiles);
+      beginKernel();
+      multiplyAll(p.ahead, loadA, loadB, fa, fb, ring, tiles);
+    }
 
     __syncthreads();
     const int lane = threadIdx.x & 31;
@@ -97,11 +104,24 @@ struct TensorProduct {
     }
   }
 
-  __device__ __forceinline__ void multiplyAll(LoaderA& loadA, LoaderB& loadB, const FragmentsA& fa,
+  // Of the first stages what is weights: it need not wait for the launches before this one.
+  __device__ __forceinline__ void loadAhead(int ahead, LoaderA& loadA, LoaderB& loadB, uint32_t ring, int tiles) const {
+    if (ahead == kNothingAhead) return;
+#pragma unroll 1
+    for (int stage = 0; stage < min(STAGES - 1, tiles); ++stage) {
+      if (ahead == kAheadOfA) loadStageOfA(loadA, ring + stage * kStageBytes);
+      else loadStageOfB(loadB, ring + stage * kStageBytes);
+    }
+  }
+
+  __device__ __forceinline__ void multiplyAll(int ahead, LoaderA& loadA, LoaderB& loadB, const FragmentsA& fa,
                                               const FragmentsB& fb, uint32_t ring, int tiles) {
 #pragma unroll 1
     for (int stage = 0; stage < STAGES - 1; ++stage) {
-      if (stage < tiles) loadStage(loadA, loadB, ring + stage * kStageBytes);
+      if (stage < tiles) {
+        if (ahead != kAheadOfA) loadStageOfA(loadA, ring + stage * kStageBytes);
+        if (ahead != kAheadOfB) loadStageOfB(loadB, ring + stage * kStageBytes);
+      }
       cpAsyncCommit();
     }
     uint32_t reading = ring;
@@ -119,9 +139,15 @@ struct TensorProduct {
   }
 
   __device__ __forceinline__ void loadStage(LoaderA& loadA, LoaderB& loadB, uint32_t stage) const {
+    loadStageOfA(loadA, stage);
+    loadStageOfB(loadB, stage);
+  }
+  __device__ __forceinline__ void loadStageOfA(LoaderA& loadA, uint32_t stage) const {
     loadA.load(stage);
-    loadB.load(stage + LoaderA::kBytes);
     loadA.advance();
+  }
+  __device__ __forceinline__ void loadStageOfB(LoaderB& loadB, uint32_t stage) const {
+    loadB.load(stage + LoaderA::kBytes);
     loadB.advance();
   }
 

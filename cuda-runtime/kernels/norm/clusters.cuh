@@ -72,7 +72,7 @@ __device__ __forceinline__ void joinCluster(const GroupSlabParams& p, const floa
   const float own = lane < p.chunks ? static_cast<float>(SlabPlace::countOf(p, lane)) * channels : 0.0f;
   for (int group = threadIdx.x / 32; group < p.slabGroups; group += blockDim.x / 32) {
     const float2 of = lane < p.chunks ? loadFromBlock(ofGroups + group, lane) : make_float2(0.0f, 0.0f);
-    const float mean = reduceWarp(own * of.x, Add()) / elements;
+    const float mean = __fdividef(reduceWarp(own * of.x, Add()), elements);
     const float squares = reduceWarp(of.y + own * (of.x - mean) * (of.x - mean), Add());
     if (lane == 0) statistics[group] = statisticsOf(p, make_float2(mean, squares));
   }
@@ -83,18 +83,24 @@ template <typename T, int SIDES> __device__ __forceinline__ void normalizeByClus
   extern __shared__ uint4 kept[];
   __shared__ float2 ofGroups[kSlabGroups], statistics[kSlabGroups];
   const SlabPlace at(p);
+  beginKernel();
   KeptRuns<T> runs{kept, 0};
   runs.load(p, at);
-  blockMoments<SIDES>(p, at, keptMoments<T>(runs), ofGroups);
+  ChannelMoments own = keptMoments<T>(runs);
+  own.addTo(p, at);
+  const Sides<SIDES> sides(p, at.column);
+  blockMoments<SIDES>(p, at, sides, own, ofGroups);
   __syncwarp();
   arriveCluster();
+  ChannelParameters parameters;
+  parameters.load(p, at);
   waitCluster();
   joinCluster(p, ofGroups, statistics);
   __syncthreads();
   arriveCluster();
   if (runs.count > 0) {
     float a[kRunChannels], b[kRunChannels];
-    factorsOf(p, at, statistics, a, b);
+    factorsOf(p, at, parameters, statistics, a, b);
     const int64_t step = static_cast<int64_t>(at.rows) * p.yPosition;
     int64_t to = offsetInY(p, at, 0);
 #pragma unroll 2
@@ -108,7 +114,7 @@ template <typename T, int SIDES> __device__ __forceinline__ void normalizeByClus
 // Groups of which up to two meet in a run: narrower ones share too many sectors with their neighbours for a slab to be kept.
 #define GROUP_CLUSTER(T, TYPE)                                                                              \
   extern "C" __global__ void __launch_bounds__(kClusterThreads, 4) groupslab_##TYPE##_s2_cluster(           \
-      const __grid_constant__ GroupSlabParams p) { beginKernel(); normalizeByCluster<T, 2>(p); }
+      const __grid_constant__ GroupSlabParams p) { normalizeByCluster<T, 2>(p); }
 
 GROUP_CLUSTER(float, f32)
 GROUP_CLUSTER(__half, f16)

@@ -9,7 +9,7 @@ import type { View } from "../../ir/view.ts";
 import { groupNormStruct } from "./params.table.ts";
 import { typeNames } from "./rows.ts";
 import type { SlabChoice } from "./slab-choices.ts";
-import { emitSlabs, hasAlignedRuns, sampleStride } from "./slabs.ts";
+import { emitSlabs, hasAlignedRuns, hasSlabs, sampleStride } from "./slabs.ts";
 
 export interface GroupNormRequest {
   /** [samples, channels, positions] of a float type; channels or positions contiguous. */
@@ -17,6 +17,8 @@ export interface GroupNormRequest {
   /** The same; what is contiguous in x is here too. */
   readonly y: View;
   readonly groups: number;
+  /** [samples, channels], added to x before; only where x is cut into slabs (`takesAddend`). */
+  readonly addend?: View | undefined;
   /** Float32, packed: one element a channel, or one a group. */
   readonly scale: View | undefined;
   readonly bias: View | undefined;
@@ -46,6 +48,18 @@ export function innerOf(view: View): "channels" | "positions" | undefined {
   return view.strides[1] === 1 || channels === 1 ? "channels" : undefined;
 }
 
+function isInSlabs(x: View, y: View): boolean {
+  return innerOf(x) === "channels" && [x, y].every(hasAlignedRuns);
+}
+
+/** Whether an addend of each channel may go with x. */
+export function takesAddend(
+  { x, y, groups }: Pick<GroupNormRequest, "x" | "y" | "groups">,
+  target: PlanTarget,
+): boolean {
+  return isFloatStorage(x.type) && isInSlabs(x, y) && hasSlabs({ x, y, groups }, x.type, target);
+}
+
 /** `accepts`: which ways of the slabs may be taken, for those who time them; all unless given. */
 export function emitGroupNorm(
   emitter: Emitter,
@@ -56,8 +70,8 @@ export function emitGroupNorm(
   const [samples = 0, channels = 0, positions = 0] = x.shape;
   if (samples * channels * positions === 0) return;
   if (!isFloatStorage(x.type)) throw new TypeError(`tc-lint bug: groups of ${x.type} are not normalized`);
-  const isSlabs = innerOf(x) === "channels" && [x, y].every(hasAlignedRuns);
-  if (isSlabs && emitSlabs(emitter, request, x.type, accepts)) return;
+  if (isInSlabs(x, y) && emitSlabs(emitter, request, x.type, accepts)) return;
+  if (request.addend !== undefined) throw new Error("tc-lint bug: only slabs take an addend");
   const layout = layoutOf(request, channels / groups);
   const elements = (channels / groups) * positions;
   const ofThread = layout.width === 8 ? 32 : 16;

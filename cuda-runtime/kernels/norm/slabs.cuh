@@ -66,32 +66,63 @@ template <typename T, int RUNS> struct SlabRuns {
 
 // What a thread's channels are to their groups: up to SIDES groups meet in a run.
 template <int SIDES> struct Sides {
-  int firstGroup;        // Of the slab's, that of the run's first channel.
-  int of[kRunChannels];  // The side of a channel.
+  int firstGroup;  // Of the slab's, that of the run's first channel.
+  uint32_t sides;  // Three bits a channel: one register, since it is known before the channels are.
 
   __device__ __forceinline__ Sides(const GroupSlabParams& p, int column) {
     firstGroup = quotientOf(column * kRunChannels, p.channels);
     int within = column * kRunChannels - firstGroup * p.channels.size, side = 0;
+    sides = 0;
 #pragma unroll
     for (int c = 0; c < kRunChannels; c++) {
-      of[c] = side;
+      sides |= side << 3 * c;
       if (++within == p.channels.size) within = 0, side++;
     }
   }
+  __device__ __forceinline__ int of(int channel) const { return sides >> 3 * channel & 7; }
   // Sums of the channels of each side.
   __device__ __forceinline__ void fold(const float* perChannel, float* perSide) const {
 #pragma unroll
     for (int s = 0; s < SIDES; s++) {
       perSide[s] = 0.0f;
 #pragma unroll
-      for (int c = 0; c < kRunChannels; c++) perSide[s] += of[c] == s ? perChannel[c] : 0.0f;
+      for (int c = 0; c < kRunChannels; c++) perSide[s] += of(c) == s ? perChannel[c] : 0.0f;
     }
   }
   __device__ __forceinline__ float pick(const float* perSide, int channel) const {
     float value = perSide[0];
 #pragma unroll
-    for (int s = 1; s < SIDES; s++) value = of[channel] == s ? perSide[s] : value;
+    for (int s = 1; s < SIDES; s++) value = of(channel) == s ? perSide[s] : value;
     return value;
+  }
+};
+
+// Of a thread's channels; zeros where it has none.
+__device__ __forceinline__ void loadAddend(const GroupSlabParams& p, const SlabPlace& at, float* addend) {
+#pragma unroll
+  for (int c = 0; c < kRunChannels; c++) addend[c] = 0.0f;
+  if (p.addend == nullptr || at.row >= at.rows) return;
+  const int64_t first = static_cast<int64_t>(blockIdx.z) * p.addendSample + static_cast<int64_t>(at.channel(p)) * p.addendChannel;
+#pragma unroll
+  for (int c = 0; c < kRunChannels; c++) addend[c] = loadFloat(p.addend, first + c * p.addendChannel, p.addendType);
+}
+
+// What stands for each of a thread's channels.
+struct ChannelParameters {
+  float addend[kRunChannels], scale[kRunChannels], bias[kRunChannels];
+
+  __device__ __forceinline__ void load(const GroupSlabParams& p, const SlabPlace& at) {
+    const int firstOfSlab = blockIdx.y * p.slabGroups;
+    int group = quotientOf(at.column * kRunChannels, p.channels);
+    int within = at.column * kRunChannels - group * p.channels.size;
+    loadAddend(p, at, addend);
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) {
+      const int parameter = p.parameterPerGroup ? firstOfSlab + group : at.channel(p) + c;
+      scale[c] = p.scale == nullptr || at.row >= at.rows ? 1.0f : p.scale[parameter];
+      bias[c] = p.bias == nullptr || at.row >= at.rows ? 0.0f : p.bias[parameter];
+      if (++within == p.channels.size) within = 0, group++;
+    }
   }
 };
 
@@ -99,10 +130,19 @@ template <int SIDES> struct Sides {
 struct ChannelMoments {
   float mean[kRunChannels], squares[kRunChannels], positions;
 
+  // Those of x and what is added to it: loaded here, registers are few before.
+  __device__ __forceinline__ void addTo(const GroupSlabParams& p, const SlabPlace& at) {
+    if (p.addend == nullptr) return;
+    float addend[kRunChannels];
+    loadAddend(p, at, addend);
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c++) mean[c] += addend[c];
+  }
+
   // Of each side: its channels have as many positions.
   template <int SIDES>
-  __device__ __forceinline__ void join(const GroupSlabParams& p, int column, float* meanOf, float* squaresOf) const {
-    const Sides<SIDES> sides(p, column);
+  __device__ __forceinline__ void join(const GroupSlabParams& p, const Sides<SIDES>& sides, int column, float* meanOf,
+                                       float* squaresOf) const {
     float deviations[kRunChannels];
     sides.fold(mean, meanOf);
 #pragma unroll
@@ -172,7 +212,7 @@ __device__ __forceinline__ float2 groupMoments(const GroupSlabParams& p, const S
                                                const float2 (*ofThreads)[kSlabThreads], int group) {
   const int channels = p.channels.size, lane = threadIdx.x % 32;
   const int from = group * channels / kRunChannels, width = ((group + 1) * channels - 1) / kRunChannels + 1 - from;
-  const float oneByWidth = 1.0f / static_cast<float>(width), elements = static_cast<float>(at.count * channels);
+  const float oneByWidth = __fdividef(1.0f, static_cast<float>(width)), elements = static_cast<float>(at.count * channels);
   const auto countAndMoments = [&](int i) {
     const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * oneByWidth), column = from + i - row * width;
     const float2 of = ofThreads[group - quotientOf(column * kRunChannels, p.channels)][row * at.columns + column];
@@ -185,7 +225,7 @@ __device__ __forceinline__ float2 groupMoments(const GroupSlabParams& p, const S
     const float3 of = countAndMoments(i);
     sum += of.x * of.y;
   }
-  const float mean = reduceWarp(sum, Add()) / fmaxf(elements, 1.0f);
+  const float mean = __fdividef(reduceWarp(sum, Add()), fmaxf(elements, 1.0f));
 #pragma unroll 4
   for (int i = lane; i < width * at.rows; i += 32) {
     const float3 of = countAndMoments(i);
@@ -196,11 +236,11 @@ __device__ __forceinline__ float2 groupMoments(const GroupSlabParams& p, const S
 
 // Of each group over the block's positions, to `ofGroups` in shared memory.
 template <int SIDES>
-__device__ __forceinline__ void blockMoments(const GroupSlabParams& p, const SlabPlace& at, const ChannelMoments& own,
-                                             float2* ofGroups) {
+__device__ __forceinline__ void blockMoments(const GroupSlabParams& p, const SlabPlace& at, const Sides<SIDES>& sides,
+                                             const ChannelMoments& own, float2* ofGroups) {
   __shared__ float2 ofThreads[SIDES][kSlabThreads];
   float mean[SIDES], squares[SIDES];
-  own.join<SIDES>(p, at.column, mean, squares);
+  own.join<SIDES>(p, sides, at.column, mean, squares);
 #pragma unroll
   for (int s = 0; s < SIDES; s++) ofThreads[s][threadIdx.x] = make_float2(mean[s], squares[s]);
   __syncthreads();
@@ -211,17 +251,15 @@ __device__ __forceinline__ void blockMoments(const GroupSlabParams& p, const Sla
 }
 
 // What a channel's elements are multiplied by and what is added then, of the groups' mean and inverse deviation.
-__device__ __forceinline__ void factorsOf(const GroupSlabParams& p, const SlabPlace& at, const float2* statistics, float* a,
-                                          float* b) {
-  const int firstOfSlab = blockIdx.y * p.slabGroups;
+__device__ __forceinline__ void factorsOf(const GroupSlabParams& p, const SlabPlace& at, const ChannelParameters& parameters,
+                                          const float2* statistics, float* a, float* b) {
   int group = quotientOf(at.column * kRunChannels, p.channels);
   int within = at.column * kRunChannels - group * p.channels.size;
 #pragma unroll
   for (int c = 0; c < kRunChannels; c++) {
     const float2 of = statistics[group];
-    const int parameter = p.parameterPerGroup ? firstOfSlab + group : at.channel(p) + c;
-    a[c] = p.scale == nullptr ? of.y : of.y * p.scale[parameter];
-    b[c] = (p.bias == nullptr ? 0.0f : p.bias[parameter]) - of.x * a[c];
+    a[c] = of.y * parameters.scale[c];
+    b[c] = parameters.bias[c] + (parameters.addend[c] - of.x) * a[c];
     if (++within == p.channels.size) within = 0, group++;
   }
 }
@@ -264,24 +302,34 @@ __device__ __forceinline__ float2 statisticsOf(const GroupSlabParams& p, float2 
 template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void normalizeSlab(const GroupSlabParams& p) {
   __shared__ float2 ofGroups[kSlabGroups];
   const SlabPlace at(p);
+  const Sides<SIDES> sides(p, at.column);
+  beginKernel();
   SlabRuns<T, RUNS> runs;
   runs.load(p, at, 0);
+  ChannelParameters parameters;
+  parameters.load(p, at);
   float a[kRunChannels], b[kRunChannels];
-  blockMoments<SIDES>(p, at, batchMoments<T, RUNS>(runs), ofGroups);
+  ChannelMoments own = batchMoments<T, RUNS>(runs);
+  own.addTo(p, at);
+  blockMoments<SIDES>(p, at, sides, own, ofGroups);
   __syncthreads();
   if (threadIdx.x < p.slabGroups) ofGroups[threadIdx.x] = statisticsOf(p, ofGroups[threadIdx.x]);
   __syncthreads();
   if (runs.count == 0) return;
-  factorsOf(p, at, ofGroups, a, b);
+  factorsOf(p, at, parameters, ofGroups, a, b);
   storeSlab<T, RUNS>(p, at, runs, 0, a, b);
 }
 
 template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void slabStatistics(const GroupSlabParams& p) {
   __shared__ float2 ofGroups[kSlabGroups];
   const SlabPlace at(p);
+  beginKernel();
   SlabRuns<T, RUNS> runs;
   runs.load(p, at, 0);
-  blockMoments<SIDES>(p, at, threadMoments<T, RUNS>(p, at, runs), ofGroups);
+  ChannelMoments own = threadMoments<T, RUNS>(p, at, runs);
+  own.addTo(p, at);
+  const Sides<SIDES> sides(p, at.column);
+  blockMoments<SIDES>(p, at, sides, own, ofGroups);
   __syncthreads();
   const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
   for (int group = threadIdx.x; group < p.slabGroups; group += blockDim.x) {
@@ -296,6 +344,7 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
   const SlabPlace at(p);
   SlabRuns<T, RUNS> runs;
   int batch = at.batches(RUNS) - 1;
+  beginKernel();
   runs.load(p, at, batch);
   const int lane = threadIdx.x % 32;
   const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
@@ -306,7 +355,7 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
 #pragma unroll 4
     for (int chunk = lane; chunk < p.chunks; chunk += 32)
       sum += static_cast<float>(SlabPlace::countOf(p, chunk)) * channels * partial[chunk].x;
-    const float mean = reduceWarp(sum, Add()) / elements;
+    const float mean = __fdividef(reduceWarp(sum, Add()), elements);
 #pragma unroll 4
     for (int chunk = lane; chunk < p.chunks; chunk += 32) {
       const float2 of = partial[chunk];
@@ -315,10 +364,12 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
     squares = reduceWarp(squares, Add());
     if (lane == 0) statistics[group] = statisticsOf(p, make_float2(mean, squares));
   }
+  ChannelParameters parameters;
+  parameters.load(p, at);
   __syncthreads();
   if (at.row >= at.rows) return;
   float a[kRunChannels], b[kRunChannels];
-  factorsOf(p, at, statistics, a, b);
+  factorsOf(p, at, parameters, statistics, a, b);
   storeSlab<T, RUNS>(p, at, runs, batch, a, b);
 #pragma unroll 1
   while (--batch >= 0) {
@@ -331,14 +382,14 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
 // Two blocks of an SM at least (four of half the threads): those of a launch that stays are all there at once.
 #define GROUP_SLAB_SIDES(T, TYPE, RUNS, SIDES)                                                              \
   extern "C" __global__ void __launch_bounds__(kSlabThreads, 1) groupslab_##TYPE##_s##SIDES##_whole(                         \
-      const __grid_constant__ GroupSlabParams p) { beginKernel(); normalizeSlab<T, RUNS, SIDES>(p); }       \
+      const __grid_constant__ GroupSlabParams p) { normalizeSlab<T, RUNS, SIDES>(p); }       \
   extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_s##SIDES##_statistics(   \
-      const __grid_constant__ GroupSlabParams p) { beginKernel(); slabStatistics<T, RUNS, SIDES>(p); }
+      const __grid_constant__ GroupSlabParams p) { slabStatistics<T, RUNS, SIDES>(p); }
 #define GROUP_SLAB(T, TYPE, RUNS)                                                                           \
   GROUP_SLAB_SIDES(T, TYPE, RUNS, 2)                                                                        \
   GROUP_SLAB_SIDES(T, TYPE, RUNS, 8)                                                                        \
   extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_apply(                   \
-      const __grid_constant__ GroupSlabParams p) { beginKernel(); applySlab<T, RUNS>(p); }
+      const __grid_constant__ GroupSlabParams p) { applySlab<T, RUNS>(p); }
 
 // Runs of a thread: what fits the registers of two blocks an SM.
 GROUP_SLAB(float, f32, 2)

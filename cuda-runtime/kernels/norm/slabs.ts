@@ -5,13 +5,20 @@ import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { questionKey } from "../../ir/question.ts";
+import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
 import { divisorFields } from "../conv/spatial.ts";
 import type { GroupNormRequest } from "./group.ts";
 import { groupSlabStruct } from "./params.table.ts";
 import { typeNames } from "./rows.ts";
-import { type SlabChoice, sidesOf, slabCandidates, slabLaunchMicroseconds } from "./slab-choices.ts";
+import {
+  type SlabChoice,
+  type SlabExtent,
+  sidesOf,
+  slabCandidates,
+  slabLaunchMicroseconds,
+} from "./slab-choices.ts";
 
 const runChannels = 8;
 
@@ -31,6 +38,18 @@ export function sampleStride({ shape, strides }: Pick<View, "shape" | "strides">
   return shape[0] === 1 ? 0 : (strides[0] ?? 0);
 }
 
+type Grouped = Pick<GroupNormRequest, "x" | "y" | "groups">;
+
+function extentOf({ x, y, groups }: Grouped, type: FloatStorage): SlabExtent {
+  const [samples = 1, channels = 1, positions = 1] = x.shape;
+  return { samples, channels, positions, groups, type, bytes: bytesMoved([x, y]) };
+}
+
+/** Whether groups can be cut into slabs. */
+export function hasSlabs(grouped: Grouped, type: FloatStorage, target: PlanTarget): boolean {
+  return slabCandidates(extentOf(grouped, type), target).length > 0;
+}
+
 /** False where groups cannot be cut into slabs, or none is accepted: nothing is emitted then. */
 export function emitSlabs(
   emitter: Emitter,
@@ -38,9 +57,7 @@ export function emitSlabs(
   type: FloatStorage,
   accepts: (choice: SlabChoice) => boolean = () => true,
 ): boolean {
-  const { x, y, groups } = request;
-  const [samples = 1, channels = 1, positions = 1] = x.shape;
-  const extent = { samples, channels, positions, groups, type, bytes: bytesMoved([x, y]) };
+  const extent = extentOf(request, type);
   return emitter.choose({
     key: () => questionKey("groupslab", request),
     candidates: () =>
@@ -70,7 +87,7 @@ function launchSlabs(
   type: FloatStorage,
   { launch: choice, microseconds }: Candidate<SlabChoice>,
 ): void {
-  const { x, y, groups } = request;
+  const { x, y, groups, addend } = request;
   const [samples = 1, channels = 1] = x.shape;
   const { way, slabChannels, threads, chunks, sharedBytes } = choice;
   const partial = way === "twice" ? emitter.temporary("float32", [samples * groups, chunks, 2]) : undefined;
@@ -84,7 +101,7 @@ function launchSlabs(
   const entry = (name: string) =>
     ({ kind: "built", family: "norm", entry: `groupslab_${typeNames[type]}_${name}` }) as const;
   const sides = `s${sidesOf(channels / groups)}`;
-  const given = [x, request.scale, request.bias].filter((view) => view !== undefined);
+  const given = [x, addend, request.scale, request.bias].filter((view) => view !== undefined);
   if (partial === undefined) {
     emitter.launch({
       ...common,
@@ -102,7 +119,7 @@ function launchSlabs(
   emitter.launch({
     ...common,
     kernel: entry(`${sides}_statistics`),
-    reads: [x],
+    reads: addend === undefined ? [x] : [x, addend],
     writes: [partial],
     predictedMicroseconds: statistics,
   });
@@ -116,12 +133,16 @@ function launchSlabs(
 }
 
 function pack(request: GroupNormRequest, choice: SlabChoice, partial: View | undefined) {
-  const { x, y, groups, scale, bias, isParameterPerGroup, isSilu, epsilon } = request;
+  const { x, y, groups, addend, scale, bias, isParameterPerGroup, isSilu, epsilon } = request;
   const [, channels = 1, positions = 1] = x.shape;
   const { slabChannels, rows, chunk, chunks } = choice;
   const ofGroup = channels / groups;
   return writeParams(groupSlabStruct, {
     x,
+    addend,
+    addendSample: addend?.strides[0] ?? 0,
+    addendChannel: addend?.strides[1] ?? 0,
+    addendType: storageTypes[addend?.type ?? x.type].code,
     scale,
     bias,
     y,

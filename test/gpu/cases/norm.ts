@@ -1,7 +1,7 @@
 /** @file Normalizations and softmax on the GPU against loops in double precision. */
 
 import type { FloatStorage, StorageType } from "../../../cuda-runtime/ir/storage.ts";
-import { elementCount, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
+import { elementCount, expanded, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { emitAxesNorm, emitLrn } from "../../../cuda-runtime/kernels/norm/axes.ts";
 import { emitSoftmax, type SoftmaxMode } from "../../../cuda-runtime/kernels/softmax/softmax.ts";
 import { lowerGroups } from "../../../cuda-runtime/lower/normalization-groups.ts";
@@ -139,6 +139,17 @@ interface GroupCase {
   readonly isParameterPerGroup?: boolean;
   /** Added to all of x. */
   readonly shift?: number;
+  /** Whose channels have an addend, in memory of more channels. */
+  readonly addend?: "each sample" | "all samples";
+}
+
+/** [samples, channels] of wider rows. */
+function channelsIn(
+  harness: Harness,
+  type: FloatStorage,
+  [samples, channels]: readonly [number, number],
+): View {
+  return harness.tensor(type, [samples, channels], { seed: 10, scale: 2, strides: [channels + 24, 1] });
 }
 
 function groupCase(each: GroupCase): KernelCase {
@@ -151,6 +162,7 @@ function groupCase(each: GroupCase): KernelCase {
     isSilu = false,
     isParameterPerGroup = false,
     shift = 0,
+    addend,
   } = each;
   const flags = [
     to,
@@ -158,6 +170,7 @@ function groupCase(each: GroupCase): KernelCase {
     isSilu && "silu",
     isParameterPerGroup && "per group",
     shift && `shift ${shift}`,
+    addend && `addend of ${addend}`,
   ];
   return {
     name: `groups ${type} ${shape.join("x")} of ${groups} ${flags.filter(Boolean).join(" ")}`,
@@ -171,11 +184,13 @@ function groupCase(each: GroupCase): KernelCase {
         strides: stridesOf(shape, order),
         values: drawn.map((value) => value + shift),
       });
+      const added = addend && channelsIn(harness, type, [addend === "all samples" ? 1 : samples, channels]);
       const count = isParameterPerGroup ? groups : channels;
       const [scale, bias] = [8, 9].map((seed) => harness.tensor("float32", [count], { seed, scale: 2 }));
       const outputs: View[] = [];
       lowerGroups(harness.emitter, {
-        x,
+        x: () => x,
+        sum: added && { x, addend: expanded(added, [samples, channels]) },
         groups,
         scale,
         bias,
@@ -191,7 +206,13 @@ function groupCase(each: GroupCase): KernelCase {
       harness.execute();
       // A group's elements follow each other in row-major order.
       const cols = (channels / groups) * positions;
-      const [expected] = normalized(harness.values(x), samples * groups, cols, false);
+      const sums = harness.values(x);
+      if (added !== undefined) {
+        const addends = harness.values(expanded(added, [samples, channels]));
+        for (let index = 0; index < sums.length; index++)
+          sums[index] = (sums[index] ?? 0) + (addends[Math.floor(index / positions)] ?? 0);
+      }
+      const [expected] = normalized(sums, samples * groups, cols, false);
       const [scales, biases] = [scale && harness.values(scale), bias && harness.values(bias)];
       for (let index = 0; index < expected.length; index++) {
         const channel = Math.floor(index / positions) % channels;
@@ -386,6 +407,21 @@ export const cases: readonly KernelCase[] = [
     ),
   ),
   groupCase({ type: "float16", shape: [1, 2560, 50], groups: 1, isChannelsLast: true }),
+  // Whole, in clusters, twice; of two groups a run and of up to eight.
+  ...(["each sample", "all samples"] as const).flatMap((addend) =>
+    (
+      [
+        ["float16", [2, 384, 8, 8], 32],
+        ["float16", [2, 192, 16, 16], 32],
+        ["float16", [3, 320, 64, 64], 32],
+        ["bfloat16", [2, 48, 64, 64], 16],
+        ["float32", [2, 96, 32, 32], 32],
+        ["float16", [2, 64, 128, 128], 32],
+      ] as const
+    ).map(([type, shape, groups]) =>
+      groupCase({ type, shape, groups, isChannelsLast: true, isSilu: true, addend }),
+    ),
+  ),
   groupCase({
     type: "float16",
     shape: [3, 72, 30],
