@@ -37,7 +37,7 @@ export function sumWithChannels(expr: Expr, shape: readonly number[]): SumWithCh
   if (first.kind !== "load" || second.kind !== "load") return undefined;
   const x = [first.view, second.view].find((view) => sameSizes(view.shape, shape));
   const other = x === first.view ? second.view : first.view;
-  const addend = x && isFloatStorage(other.type) ? channelsOf(other, shape) : undefined;
+  const addend = x?.type === other.type ? channelsOf(other, shape) : undefined;
   return x && addend && { x, addend };
 }
 

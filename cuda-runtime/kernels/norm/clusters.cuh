@@ -87,13 +87,13 @@ template <typename T, int SIDES> __device__ __forceinline__ void normalizeByClus
   KeptRuns<T> runs{kept, 0};
   runs.load(p, at);
   ChannelMoments own = keptMoments<T>(runs);
-  own.addTo(p, at);
+  own.addTo<T>(p, at);
   const Sides<SIDES> sides(p, at.column);
   blockMoments<SIDES>(p, at, sides, own, ofGroups);
   __syncwarp();
   arriveCluster();
   ChannelParameters parameters;
-  parameters.load(p, at);
+  parameters.load<T>(p, at);
   waitCluster();
   joinCluster(p, ofGroups, statistics);
   __syncthreads();

@@ -17,7 +17,7 @@ export interface GroupNormRequest {
   /** The same; what is contiguous in x is here too. */
   readonly y: View;
   readonly groups: number;
-  /** [samples, channels], added to x before; only where x is cut into slabs (`takesAddend`). */
+  /** [samples, channels] of x's type, added to x before; only where x is cut into slabs (`takesAddend`). */
   readonly addend?: View | undefined;
   /** Float32, packed: one element a channel, or one a group. */
   readonly scale: View | undefined;

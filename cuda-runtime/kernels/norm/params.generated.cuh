@@ -60,7 +60,7 @@ static_assert(sizeof(GroupNormParams) == 104, "what the planner writes");
 // Groups of innermost channels normalized. Strides are in elements.
 struct GroupSlabParams {
   const void* x;
-  const void* addend;  // One element a channel of each sample, added to x before; may be null.
+  const void* addend;  // One element a channel of each sample, of x's type, added before; may be null.
   const float* scale;  // May be null.
   const float* bias;  // May be null.
   void* y;
@@ -77,7 +77,6 @@ struct GroupSlabParams {
   int yPosition;
   int addendSample;
   int addendChannel;
-  int addendType;
   int chunk;  // Positions of a block.
   int chunks;  // Blocks of a slab.
   int parameterPerGroup;  // Scale and bias have one element a group, else one a channel.
@@ -85,7 +84,7 @@ struct GroupSlabParams {
   float epsilon;
   int silu;  // 1: y sigmoid(y) is stored.
 };
-static_assert(sizeof(GroupSlabParams) == 152, "what the planner writes");
+static_assert(sizeof(GroupSlabParams) == 144, "what the planner writes");
 
 // Local response normalization over neighbouring channels. Strides are in elements.
 struct LrnParams {

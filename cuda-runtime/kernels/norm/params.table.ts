@@ -78,7 +78,10 @@ export const groupSlabStruct = new StructTable(
   "Groups of innermost channels normalized. Strides are in elements.",
   {
     x: pointer("const void"),
-    addend: pointer("const void", "One element a channel of each sample, added to x before; may be null."),
+    addend: pointer(
+      "const void",
+      "One element a channel of each sample, of x's type, added before; may be null.",
+    ),
     scale: pointer("const float", "May be null."),
     bias: pointer("const float", "May be null."),
     y: pointer("void"),
@@ -95,7 +98,6 @@ export const groupSlabStruct = new StructTable(
     yPosition: i32(),
     addendSample: i32(),
     addendChannel: i32(),
-    addendType: i32(),
     chunk: i32("Positions of a block."),
     chunks: i32("Blocks of a slab."),
     parameterPerGroup: flag("Scale and bias have one element a group, else one a channel."),

@@ -81,9 +81,12 @@ function leastSlab(ofGroup: number): number {
   return slab;
 }
 
-/** Up to how many groups meet in a run of eight channels: which kernel takes them. */
-export function sidesOf(ofGroup: number): 2 | 8 {
-  return ofGroup === 4 || ofGroup >= runChannels ? 2 : 8;
+/** Up to how many groups meet in a run of eight channels: which kernel takes them. Slabs begin with a group. */
+export function sidesOf(ofGroup: number): 2 | 4 | 8 {
+  let most = 0;
+  for (let run = 0; run < ofGroup; run++)
+    most = Math.max(most, Math.ceil((((run * runChannels) % ofGroup) + runChannels) / ofGroup));
+  return most <= 2 ? 2 : most <= 4 ? 4 : 8;
 }
 
 /** Runs that a thread holds in registers. */

@@ -66,56 +66,55 @@ template <typename T, int RUNS> struct SlabRuns {
 
 // What a thread's channels are to their groups: up to SIDES groups meet in a run.
 template <int SIDES> struct Sides {
-  int firstGroup;  // Of the slab's, that of the run's first channel.
-  uint32_t sides;  // Three bits a channel: one register, since it is known before the channels are.
+  int firstGroup;        // Of the slab's, that of the run's first channel.
+  int of[kRunChannels];  // The side of a channel.
 
   __device__ __forceinline__ Sides(const GroupSlabParams& p, int column) {
     firstGroup = quotientOf(column * kRunChannels, p.channels);
     int within = column * kRunChannels - firstGroup * p.channels.size, side = 0;
-    sides = 0;
 #pragma unroll
     for (int c = 0; c < kRunChannels; c++) {
-      sides |= side << 3 * c;
+      of[c] = side;
       if (++within == p.channels.size) within = 0, side++;
     }
   }
-  __device__ __forceinline__ int of(int channel) const { return sides >> 3 * channel & 7; }
   // Sums of the channels of each side.
   __device__ __forceinline__ void fold(const float* perChannel, float* perSide) const {
 #pragma unroll
     for (int s = 0; s < SIDES; s++) {
       perSide[s] = 0.0f;
 #pragma unroll
-      for (int c = 0; c < kRunChannels; c++) perSide[s] += of(c) == s ? perChannel[c] : 0.0f;
+      for (int c = 0; c < kRunChannels; c++) perSide[s] += of[c] == s ? perChannel[c] : 0.0f;
     }
   }
   __device__ __forceinline__ float pick(const float* perSide, int channel) const {
     float value = perSide[0];
 #pragma unroll
-    for (int s = 1; s < SIDES; s++) value = of(channel) == s ? perSide[s] : value;
+    for (int s = 1; s < SIDES; s++) value = of[channel] == s ? perSide[s] : value;
     return value;
   }
 };
 
 // Of a thread's channels; zeros where it has none.
-__device__ __forceinline__ void loadAddend(const GroupSlabParams& p, const SlabPlace& at, float* addend) {
+template <typename T> __device__ __forceinline__ void loadAddend(const GroupSlabParams& p, const SlabPlace& at, float* addend) {
 #pragma unroll
   for (int c = 0; c < kRunChannels; c++) addend[c] = 0.0f;
   if (p.addend == nullptr || at.row >= at.rows) return;
-  const int64_t first = static_cast<int64_t>(blockIdx.z) * p.addendSample + static_cast<int64_t>(at.channel(p)) * p.addendChannel;
+  const T* from = static_cast<const T*>(p.addend) + static_cast<int64_t>(blockIdx.z) * p.addendSample +
+                  static_cast<int64_t>(at.channel(p)) * p.addendChannel;
 #pragma unroll
-  for (int c = 0; c < kRunChannels; c++) addend[c] = loadFloat(p.addend, first + c * p.addendChannel, p.addendType);
+  for (int c = 0; c < kRunChannels; c++) addend[c] = toFloat(from[c * p.addendChannel]);
 }
 
 // What stands for each of a thread's channels.
 struct ChannelParameters {
   float addend[kRunChannels], scale[kRunChannels], bias[kRunChannels];
 
-  __device__ __forceinline__ void load(const GroupSlabParams& p, const SlabPlace& at) {
+  template <typename T> __device__ __forceinline__ void load(const GroupSlabParams& p, const SlabPlace& at) {
     const int firstOfSlab = blockIdx.y * p.slabGroups;
     int group = quotientOf(at.column * kRunChannels, p.channels);
     int within = at.column * kRunChannels - group * p.channels.size;
-    loadAddend(p, at, addend);
+    loadAddend<T>(p, at, addend);
 #pragma unroll
     for (int c = 0; c < kRunChannels; c++) {
       const int parameter = p.parameterPerGroup ? firstOfSlab + group : at.channel(p) + c;
@@ -131,10 +130,10 @@ struct ChannelMoments {
   float mean[kRunChannels], squares[kRunChannels], positions;
 
   // Those of x and what is added to it: loaded here, registers are few before.
-  __device__ __forceinline__ void addTo(const GroupSlabParams& p, const SlabPlace& at) {
+  template <typename T> __device__ __forceinline__ void addTo(const GroupSlabParams& p, const SlabPlace& at) {
     if (p.addend == nullptr) return;
     float addend[kRunChannels];
-    loadAddend(p, at, addend);
+    loadAddend<T>(p, at, addend);
 #pragma unroll
     for (int c = 0; c < kRunChannels; c++) mean[c] += addend[c];
   }
@@ -307,10 +306,10 @@ template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void norma
   SlabRuns<T, RUNS> runs;
   runs.load(p, at, 0);
   ChannelParameters parameters;
-  parameters.load(p, at);
+  parameters.load<T>(p, at);
   float a[kRunChannels], b[kRunChannels];
   ChannelMoments own = batchMoments<T, RUNS>(runs);
-  own.addTo(p, at);
+  own.addTo<T>(p, at);
   blockMoments<SIDES>(p, at, sides, own, ofGroups);
   __syncthreads();
   if (threadIdx.x < p.slabGroups) ofGroups[threadIdx.x] = statisticsOf(p, ofGroups[threadIdx.x]);
@@ -327,7 +326,7 @@ template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void slabS
   SlabRuns<T, RUNS> runs;
   runs.load(p, at, 0);
   ChannelMoments own = threadMoments<T, RUNS>(p, at, runs);
-  own.addTo(p, at);
+  own.addTo<T>(p, at);
   const Sides<SIDES> sides(p, at.column);
   blockMoments<SIDES>(p, at, sides, own, ofGroups);
   __syncthreads();
@@ -365,7 +364,7 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
     if (lane == 0) statistics[group] = statisticsOf(p, make_float2(mean, squares));
   }
   ChannelParameters parameters;
-  parameters.load(p, at);
+  parameters.load<T>(p, at);
   __syncthreads();
   if (at.row >= at.rows) return;
   float a[kRunChannels], b[kRunChannels];
@@ -378,7 +377,7 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
   }
 }
 
-// Sides: two where groups have four channels or at least eight, else as many as a run has channels.
+// Sides: up to how many groups meet in a run.
 // Two blocks of an SM at least (four of half the threads): those of a launch that stays are all there at once.
 #define GROUP_SLAB_SIDES(T, TYPE, RUNS, SIDES)                                                              \
   extern "C" __global__ void __launch_bounds__(kSlabThreads, 1) groupslab_##TYPE##_s##SIDES##_whole(                         \
@@ -387,6 +386,7 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
       const __grid_constant__ GroupSlabParams p) { slabStatistics<T, RUNS, SIDES>(p); }
 #define GROUP_SLAB(T, TYPE, RUNS)                                                                           \
   GROUP_SLAB_SIDES(T, TYPE, RUNS, 2)                                                                        \
+  GROUP_SLAB_SIDES(T, TYPE, RUNS, 4)                                                                        \
   GROUP_SLAB_SIDES(T, TYPE, RUNS, 8)                                                                        \
   extern "C" __global__ void __launch_bounds__(kSlabThreads, 2) groupslab_##TYPE##_apply(                   \
       const __grid_constant__ GroupSlabParams p) { applySlab<T, RUNS>(p); }

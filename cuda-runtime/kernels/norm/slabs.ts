@@ -142,7 +142,6 @@ function pack(request: GroupNormRequest, choice: SlabChoice, partial: View | und
     addend,
     addendSample: addend?.strides[0] ?? 0,
     addendChannel: addend?.strides[1] ?? 0,
-    addendType: storageTypes[addend?.type ?? x.type].code,
     scale,
     bias,
     y,
