@@ -164,7 +164,7 @@ function runGemm(launch: Launch, memory: Memory): void {
   const [aM = 0, aK = 0, bK = 0, bN = 0, dM = 0, dN = 0, rM = 0, rN = 0] = struct.ints(8);
   struct.ints(2);
   const [aType, bType, dType, rType] = struct.ints(4).map(typeOfCode);
-  const [, channelOnM] = struct.ints(2);
+  const [, channelOnM] = struct.ints(3);
   const [alpha = 1] = struct.floats(1);
   const [kind] = struct.ints(1);
   struct.floats(2);
