@@ -21,7 +21,7 @@ export interface ConvFields {
   readonly x: Spatial;
   /** Packed weights. */
   readonly w: View;
-  /** Whether no launch of a run writes them. */
+  /** Whether no launch of a run writes them: not where x is a constant as well, and all is launched while they are written. */
   readonly isWeight: boolean;
   readonly y: Spatial;
   readonly residual: Spatial | undefined;

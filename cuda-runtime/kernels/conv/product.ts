@@ -64,7 +64,7 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const fields: ConvFields = {
     x: source.x,
     w,
-    isWeight: emitter.isConstant(w),
+    isWeight: emitter.isConstant(w) && !emitter.isConstant(source.x.view),
     y,
     residual: request.epilogue.residual && spatialOf(request.epilogue.residual),
     epilogue: request.epilogue,

@@ -109,9 +109,11 @@ interface ProductLaunch {
   readonly ahead: "a" | "b" | undefined;
 }
 
+/** Of constants alone a product is launched while they are still written: it waits. */
 function aheadOf(emitter: Emitter, { a, b }: Problem): "a" | "b" | undefined {
-  if (emitter.isConstant(b.view)) return "b";
-  return emitter.isConstant(a.view) ? "a" : undefined;
+  const isConstant = { a: emitter.isConstant(a.view), b: emitter.isConstant(b.view) };
+  if (isConstant.a === isConstant.b) return undefined;
+  return isConstant.b ? "b" : "a";
 }
 
 function productLaunch({ choice, type, target, problem, splitStride, ahead }: ProductLaunch): Launch {
