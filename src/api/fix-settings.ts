@@ -25,13 +25,14 @@ import { fold } from "../passes/fold/fold.ts";
 import { half } from "../passes/half/half.ts";
 import { raiseOpset } from "../passes/half/raise-opset.ts";
 import { rescale } from "../passes/half/rescale.ts";
+import { join } from "../passes/join/join.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 
 export type { FixChoice };
 
-/** Padding and folding alone. */
+/** Padding, folding and joining alone. */
 export const safeFix: FixChoice = {
   half: undefined,
   halfOnlyWhereFaster: true,
@@ -192,5 +193,5 @@ function customPasses(asked: readonly AnyRule[]): readonly Pass[] {
 
 function passesOf(fix: FixChoice): readonly Pass[] {
   const halves = { none: [], fp16: [rescale, half], bf16: [raiseOpset, half] } as const;
-  return [fold, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
+  return [fold, join, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
 }

@@ -36,7 +36,7 @@ export function repairedBehindLayout(model: OpenModel, settings: FixSettings): F
     ...inTurn(repaired, turned),
     notes,
     applied: [{ notes: changes, after: turned.model }],
-    parts: new Map([["align", axes]]),
+    parts: new Map([...repaired.parts].filter(([pass]) => pass !== "fold")),
     regions: [],
   };
 }

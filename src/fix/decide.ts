@@ -4,6 +4,7 @@
  */
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import type { PassName } from "../passes/pass.ts";
 import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
 import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -77,14 +78,16 @@ export function left(original: OpenModel, message: string): FixedModel {
   return { ...unchanged(original), notes: [{ kind: "blocked", pass: "align", node: undefined, message }] };
 }
 
-/** Folding removes kernels, and makes none on any stack. */
+/** Passes that remove kernels, and make none on any stack. */
+const removing: ReadonlySet<PassName> = new Set<PassName>(["fold", "join"]);
+
 function addsWork({ parts }: FixedModel): boolean {
-  return [...parts.keys()].some((pass) => pass !== "fold");
+  return [...parts.keys()].some((pass) => !removing.has(pass));
 }
 
 /**
  * About the most that safe fixes can save, as far as it has to be known: what rules are sure of at single products, and kernels that
- * folding would remove. Most models are well aligned, and solving them would take longer than reading them.
+ * folding and joining would remove. Most models are well aligned, and solving them would take longer than reading them.
  */
 function mostSaved(original: OpenModel, before: Workload, settings: FixSettings, enough: number): number {
   if (settings.remaining === undefined) return Number.POSITIVE_INFINITY;
@@ -94,8 +97,8 @@ function mostSaved(original: OpenModel, before: Workload, settings: FixSettings,
   let microseconds = 0;
   for (const { microseconds: saved, isCertain } of settings.remaining(before))
     if (isCertain) microseconds += saved;
-  const folds = settings.passes.filter(({ name }) => name === "fold");
-  for (const pass of folds) {
+  for (const pass of settings.passes) {
+    if (!removing.has(pass.name)) continue;
     if (microseconds >= enough) return microseconds;
     const removed = new Set<object>();
     for (const { nodes } of proposalOf(pass, original, settings).graphs.values())

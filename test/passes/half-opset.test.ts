@@ -3,8 +3,8 @@ import { type GraphBuilder, type ModelOptions, model } from "../../fixtures/buil
 import { runPasses } from "../../src/fix/pipeline.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { half } from "../../src/passes/half/half.ts";
-import { newestMeaning } from "../../src/passes/half/opset-meaning.ts";
 import { raiseOpset } from "../../src/passes/half/raise-opset.ts";
+import { newestMeaning } from "../../src/passes/opset/meaning.ts";
 import { settingsFor } from "../fix/models.ts";
 import { bytesOfModel, difference, floats, run } from "./folding.ts";
 import { countOf } from "./halving.ts";
