@@ -32,8 +32,9 @@ import { defineRule } from "../src/lint/rule.ts";
  * Safe: one operator computes the same in FP32, rounding once instead of five or eight times. The constants must be GELU's to the rounding of the
  * type that they are stored in, and nothing outside may read what is between; else it is left as it is.
  *
- * Gelu needs opset 20. `--fix` raises the opset of the file for it, from 13 on, where every operator in it means the same in 20; where one does
- * not, or is not known to, the file stays as it is and a note names the node. Runtimes have had opset 20 since ONNX Runtime 1.17.
+ * Gelu needs opset 20. `--fix` raises the opset of the file for it, from 13 on, where every node in it means the same in 20 or has a form there
+ * that does (the axes of ReduceMean, the parts of Split); where one has none, or is not known to, the file stays as it is and a note names it.
+ * Runtimes have opset 20 since ONNX Runtime 1.17.
  *
  * Only where the stack runs a kernel a node: others join these nodes themselves.
  *

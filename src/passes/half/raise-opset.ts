@@ -25,7 +25,7 @@ function run(context: PassContext): PassResult {
   const [first] = waiting;
   if (first === undefined) return nothing;
   const patch = new Patch();
-  const hurdle = raiseTo(newestMeaning, model, patch);
+  const hurdle = raiseTo(newestMeaning, context, patch);
   if (hurdle !== undefined) {
     const message = `BF16 ${operatorOf(first)} needs opset ${newestMeaning}, and this model's opset ${opset} cannot be raised: ${hurdle.reason}`;
     // What the opset does take goes to BF16 all the same.

@@ -5,7 +5,7 @@
 import type { Scope } from "../../facts/scope.ts";
 import { counted } from "../../ir/format.ts";
 import { maxOf } from "../../ir/lists.ts";
-import { labelOf, type Model, type Node, type Value } from "../../ir/model.ts";
+import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import { type AttributeSpec, type GraphPatch, Patch } from "../../ir/patch.ts";
 import { geluPatterns } from "../../workload/written-gelu.ts";
 import type { OneOperator } from "../../workload/written-out.ts";
@@ -15,14 +15,15 @@ import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
 
 export const join: Pass = { name: "join", safe: true, run };
 
-function run({ model, facts, target, leftOut }: PassContext): PassResult {
+function run(context: PassContext): PassResult {
+  const { model, facts, target, leftOut } = context;
   const patch = new Patch();
   if (target.stack.fuses.elementwise !== "none" || model.hasTraining) return { patch, notes: [] };
   const found = joinable(facts.root).filter((each) => leftOut?.(partOf(each)) === undefined);
   if (found.length === 0) return { patch, notes: [] };
   const opset = model.opsets.get("") ?? 1;
   const least = maxOf(found.map(({ since }) => since));
-  const hurdle = opset < least ? hurdleBelow(opset, least, model, patch) : undefined;
+  const hurdle = opset < least ? hurdleBelow(opset, least, context, patch) : undefined;
   if (hurdle !== undefined) return { patch, notes: [leftNote(found, opset, hurdle)] };
   for (const each of found) joinIn(patch.of(model.graph), each);
   return {
@@ -36,8 +37,8 @@ function run({ model, facts, target, leftOut }: PassContext): PassResult {
 /** Before it, too many operators had another form. */
 const oldestRaised = 13;
 
-function hurdleBelow(opset: number, least: number, model: Model, patch: Patch): Hurdle | undefined {
-  if (opset >= oldestRaised) return raiseTo(least, model, patch);
+function hurdleBelow(opset: number, least: number, context: PassContext, patch: Patch): Hurdle | undefined {
+  if (opset >= oldestRaised) return raiseTo(least, context, patch);
   return { node: undefined, reason: `only opset ${oldestRaised} and later are` };
 }
 
