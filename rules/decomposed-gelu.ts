@@ -68,7 +68,7 @@ export default defineRule({
           data,
           saves: asMeasuredJoined(saves),
           covers,
-          ...(isJoined ? {} : { fix: "none" }),
+          ...(isJoined ? {} : { fix: "none", left: decision?.whyWritten }),
         };
       }
     }

@@ -9,7 +9,14 @@ import { changeBetween, noChange, type WorkloadChange } from "../workload/change
 import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
 import type { Workload } from "../workload/workload.ts";
 import { repairedBehindLayout } from "./behind-layout.ts";
-import { type FixedModel, type FixSettings, priced, proposalOf, unchanged } from "./pipeline.ts";
+import {
+  type FixedModel,
+  type FixNote,
+  type FixSettings,
+  priced,
+  proposalOf,
+  unchanged,
+} from "./pipeline.ts";
 import { runToFixedPoint } from "./rounds.ts";
 
 export interface SafeFix {
@@ -49,7 +56,8 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
       why ??= decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
       return why;
     };
-    return { ...nothing, whyUnsolved };
+    const fixed = { ...unchanged(original), notes: notJoined(original, safe) };
+    return { ...nothing, fixed, whyUnsolved };
   }
   const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
   if (!fixed.changed) return { ...nothing, fixed };
@@ -69,6 +77,15 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
       ? "below --min-saving in the whole model"
       : `the repaired model may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
   return { ...nothing, declined, foregone: microseconds };
+}
+
+/** What joining leaves, and why: where nothing is changed it is said as well. */
+function notJoined(original: OpenModel, settings: FixSettings): FixNote[] {
+  return settings.passes
+    .filter(({ name }) => name === "join")
+    .flatMap((pass) => proposalOf(pass, original, settings).notes)
+    .filter(({ kind }) => kind === "kept")
+    .map((note) => ({ ...note, pass: "join" }));
 }
 
 const guardOff = "--no-stack-guard repairs it all the same";
@@ -93,7 +110,8 @@ function mostSaved(original: OpenModel, before: Workload, settings: FixSettings,
   if (settings.remaining === undefined) return Number.POSITIVE_INFINITY;
   // What plugins change was priced by their pass.
   const custom = settings.passes.filter(({ name }) => name === "plugins");
-  if (custom.some((pass) => !proposalOf(pass, original, settings).isEmpty)) return Number.POSITIVE_INFINITY;
+  if (custom.some((pass) => !proposalOf(pass, original, settings).patch.isEmpty))
+    return Number.POSITIVE_INFINITY;
   let microseconds = 0;
   for (const { microseconds: saved, isCertain } of settings.remaining(before))
     if (isCertain) microseconds += saved;
@@ -101,7 +119,7 @@ function mostSaved(original: OpenModel, before: Workload, settings: FixSettings,
     if (!removing.has(pass.name)) continue;
     if (microseconds >= enough) return microseconds;
     const removed = new Set<object>();
-    for (const { nodes } of proposalOf(pass, original, settings).graphs.values())
+    for (const { nodes } of proposalOf(pass, original, settings).patch.graphs.values())
       for (const [node, specs] of nodes) if (specs.length === 0) removed.add(node);
     // A fused kernel that loses some of its nodes runs on, and takes about as long.
     for (const step of before.timeline.steps)
