@@ -18,7 +18,7 @@ import { defineRule } from "../src/lint/rule.ts";
  *
  * ## Example
  * ```onnx
- * y = Mul(Mul(x, Add(Erf(Div(x, 1.4142)), 1)), 0.5)
+ * y = Mul(Mul(x, Add(Erf(Div(x, 1.41421356)), 1)), 0.5)
  * ```
  *
  * ## Use instead
@@ -30,7 +30,7 @@ import { defineRule } from "../src/lint/rule.ts";
  *
  * ## Fix safety
  * Safe: one operator computes the same in FP32, rounding once instead of five or eight times. The constants must be GELU's to the rounding of the
- * type that they are stored in, and nothing outside may read what is between; else it is left as it is.
+ * type that they are stored in (1.4142 is not √2), and nothing outside may read what is between; else it is left as it is.
  *
  * Gelu needs opset 20. `--fix` raises the opset of the file for it, from 13 on, where every node in it means the same in 20 or has a form there
  * that does (the axes of ReduceMean, the parts of Split); where one has none, or is not known to, the file stays as it is and a note names it.
@@ -60,7 +60,7 @@ export default defineRule({
         const data = { form: gelu.form, nodes: gelu.nodes.length, kernels: fused.kernels };
         const covers = gelu.nodes.map((node) => ({ node, scope }));
         const { decision } = context;
-        const isJoined = decision?.isRewritten(gelu.node) !== false;
+        const isJoined = gelu.isExact && decision?.isRewritten(gelu.node) !== false;
         const saves = (isJoined ? decision?.savingOver(covers) : undefined) ?? fused.saves;
         yield {
           at: gelu,

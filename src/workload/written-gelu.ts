@@ -12,6 +12,7 @@ export type GeluForm = "erf" | "tanh";
 
 export interface WrittenGelu extends WrittenOut {
   readonly form: GeluForm;
+  readonly isExact: boolean;
 }
 
 /** What erf, or tanh, is taken of. */
@@ -30,12 +31,14 @@ const rounding: Partial<Record<DType, number>> = {
 
 /** Of a coefficient: products of a few numbers that were rounded, and roundings of those who wrote them down in decimals. */
 const roundings = 8;
+/** What recognisers let pass, as ONNX Runtime's do: 1.4142 in place of √2. */
+const recognised = 2e-5;
 
 /** Wherever they are, also where sizes are not known; `bound` gives those that are not in the file. */
 export function writtenGelus(scope: Scope, { bindings }: Bound): WrittenGelu[] {
-  return geluPatterns(scope).flatMap(({ node, nodes, form }) => {
+  return geluPatterns(scope).flatMap(({ node, nodes, form, isExact }) => {
     const fused = chainWork(nodes, scope, ConstantValues.of(scope), bindings);
-    return fused === undefined ? [] : [{ node, scope, nodes, fused, form }];
+    return fused === undefined ? [] : [{ node, scope, nodes, fused, form, isExact }];
   });
 }
 
@@ -43,6 +46,8 @@ export interface GeluPattern extends OneOperator {
   /** The Erf or Tanh. */
   readonly node: Node;
   readonly form: GeluForm;
+  /** Whether its numbers are GELU's to the rounding of their type: else it is near enough for a recogniser. */
+  readonly isExact: boolean;
 }
 
 /** At any sizes. */
@@ -57,18 +62,26 @@ function geluAround(node: Node, graph: WrittenGraph): GeluPattern | undefined {
   if (plus === undefined || !plus.inputs.some((each) => graph.number(each) === 1)) return undefined;
   for (const { x, nodes: products } of gatesOf(plus, graph)) {
     const inner = polynomialOf(node.inputs[0], x, graph);
-    if (inner === undefined || !isNear(inner.coefficients, inside[form], graph.dtype(x))) continue;
+    const isWithin = (share: number) =>
+      inner !== undefined && isNear(inner.coefficients, inside[form], share);
+    const rounded = roundings * roundingOf(graph.dtype(x));
+    if (inner === undefined || !isWithin(Math.max(recognised, rounded))) continue;
     const nodes = graph.closed([...inner.nodes, node, plus, ...products]);
     if (nodes === undefined || !graph.keepsShape(nodes, x)) continue;
-    return { node, form, nodes, x, operator: "Gelu", since: 20, attributes: { approximate: named[form] } };
+    const isExact = isWithin(rounded);
+    const attributes = { approximate: named[form] };
+    return { node, form, isExact, nodes, x, operator: "Gelu", since: 20, attributes };
   }
   return undefined;
 }
 
 const named: Readonly<Record<GeluForm, string>> = { erf: "none", tanh: "tanh" };
 
-function isNear(found: Polynomial, meant: Polynomial, dtype: DType | undefined): boolean {
-  const relative = roundings * ((dtype === undefined ? undefined : rounding[dtype]) ?? 0);
+function roundingOf(dtype: DType | undefined): number {
+  return (dtype === undefined ? undefined : rounding[dtype]) ?? 0;
+}
+
+function isNear(found: Polynomial, meant: Polynomial, relative: number): boolean {
   return (
     found.length === meant.length &&
     meant.every((each, power) => Math.abs((found[power] ?? 0) - each) <= relative * each)

@@ -44,7 +44,7 @@ function hurdleBelow(opset: number, least: number, context: PassContext, patch: 
 
 /** In the main graph, as a function's body is shared by its calls, where nobody knows what is between by its name. */
 function joinable(main: Scope): OneOperator[] {
-  const patterns = geluPatterns(main);
+  const patterns = geluPatterns(main).filter(({ isExact }) => isExact);
   if (patterns.length === 0) return patterns;
   const { annotated, nodes } = main.graph;
   const captured = new Set(nodes.flatMap((node) => [...capturesOf(node)]));
