@@ -106,7 +106,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     foregone,
     isSolved: fixed.parts.has("align"),
     padding: savedByPass("align", fixed, workload.timeline.microseconds, settings),
-    whyWritten: fixed.notes.find(({ pass, kind }) => pass === "join" && kind === "kept")?.message,
+    whyWritten: fixed.notes.find(({ pass, kind }) => pass === "join" && kind === "blocked")?.message,
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(model, settings, []);

@@ -84,7 +84,7 @@ function notJoined(original: OpenModel, settings: FixSettings): FixNote[] {
   return settings.passes
     .filter(({ name }) => name === "join")
     .flatMap((pass) => proposalOf(pass, original, settings).notes)
-    .filter(({ kind }) => kind === "kept")
+    .filter(({ kind }) => kind === "blocked")
     .map((note) => ({ ...note, pass: "join" }));
 }
 

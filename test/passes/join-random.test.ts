@@ -158,7 +158,7 @@ it("what is joined computes the same, and nothing else is joined", { timeout: 60
       const expected = isHeld ? 0 : whole;
       expect(operators(after).filter((type) => type === "Gelu")).toHaveLength(expected);
       expect(after.opsets.get("")).toBe(expected > 0 ? Math.max(20, opset) : opset);
-      expect(notes.some(({ pass, kind }) => pass === "join" && kind === "kept")).toBe(isHeld && whole > 0);
+      expect(notes.some(({ pass, kind }) => pass === "join" && kind === "blocked")).toBe(isHeld && whole > 0);
       if (expected > 0) joined += 1;
       if (expected > 0 && opset < 20) raised += 1;
       if (isHeld && whole > 0) left += 1;

@@ -91,7 +91,7 @@ function joinedNote(found: readonly OneOperator[], opset: number): PassNote {
 function leftNote(found: readonly OneOperator[], opset: number, { node, reason }: Hurdle): PassNote {
   const least = maxOf(found.map(({ since }) => since));
   const message = `${named(found)} stays written out: it needs opset ${least}, and this model's opset ${opset} is not raised: ${reason}`;
-  return { kind: "kept", node, message };
+  return { kind: "blocked", node, message };
 }
 
 /** `12 Gelu`. */
