@@ -7,12 +7,15 @@ import { type GraphBuilder, type ModelOptions, model } from "../../fixtures/buil
 import { writtenGelu } from "../../fixtures/layers.ts";
 import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
+import { decideSafe } from "../../src/fix/decide.ts";
 import { runPasses } from "../../src/fix/pipeline.ts";
 import { stackIds, stacks } from "../../src/hardware/stacks.ts";
-import { openModel } from "../../src/onnx/open.ts";
+import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
+import { align } from "../../src/passes/align/align.ts";
 import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
+import { fold } from "../../src/passes/fold/fold.ts";
 import { join } from "../../src/passes/join/join.ts";
-import { difference, floats, noise, operators, run } from "../passes/folding.ts";
+import { bytesOfModel, difference, floats, noise, operators, run } from "../passes/folding.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { settingsFor } from "./models.ts";
 
@@ -155,6 +158,34 @@ describe("a whole file", () => {
       expect(operators(result).filter((type) => type === "Gelu" || type === "Erf")).toEqual(["Gelu"]);
     }
   });
+});
+
+it("is joined in a file in NHWC, whose bodies are padded", async () => {
+  const width = 67;
+  const bytes = model({ name: "nhwc", opset: 17 }, (graph) => {
+    const filters = (count: number, channels: number) => {
+      const dims = [count, channels, 3, 3];
+      const values = noise(count * channels * 9, count).map((each) => each / 16);
+      return graph.weight(dims, { values });
+    };
+    const pads = { pads: [1, 1, 1, 1] };
+    const first = graph.node("Conv", [graph.input("x", [1, 32, 28, 28]), filters(width, 32)], pads);
+    const y = writtenGelu(graph, first, "erf");
+    graph.node("Conv", [y, filters(32, width)], pads, { outputs: ["y"] });
+    graph.output("y", "float32", [1, 32, 28, 28]);
+  });
+  const options = { ...settingsFor().options, nhwcOnlyWhereFaster: false };
+  const { model: laidOut } = runPasses(modelFromBytes(bytes), { ...settingsFor([channelsLast]), options });
+  const { fixed } = decideSafe(laidOut, settingsFor([fold, join, align]));
+  expect([...fixed.parts.keys()].sort()).toEqual(["align", "join"]);
+  const after = fixed.model;
+  expect([after.opsets.get(""), [...after.functions.values()].map(({ opsets }) => opsets.get(""))]).toEqual([
+    20,
+    [...after.functions].map(() => 20),
+  ]);
+  expect(operators(after)).toContain("Gelu");
+  const feeds = { x: floats([1, 32, 28, 28]) };
+  expect(difference(await run(bytes, feeds), await run(bytesOfModel(after), feeds))).toBeLessThan(1e-5);
 });
 
 describe("exports", () => {
