@@ -178,6 +178,11 @@ it("is joined in a file in NHWC, whose bodies are padded", async () => {
   const { model: laidOut } = runPasses(modelFromBytes(bytes), { ...settingsFor([channelsLast]), options });
   const { fixed } = decideSafe(laidOut, settingsFor([fold, join, align]));
   expect([...fixed.parts.keys()].sort()).toEqual(["align", "join"]);
+  // Each is a change of its own, with a time of its own.
+  expect(fixed.applied.map(({ notes }) => [...new Set(notes.map(({ pass }) => pass))])).toEqual([
+    ["join"],
+    ["align"],
+  ]);
   const after = fixed.model;
   expect([after.opsets.get(""), [...after.functions.values()].map(({ opsets }) => opsets.get(""))]).toEqual([
     20,
