@@ -33,7 +33,7 @@ export interface SafeFix {
   readonly loses?: LossElsewhere;
   /**
    * Set where nothing was solved, as rules are sure of too little: why what the solver would do is not done all the same. The first
-   * time it takes as long as solving.
+   * time it takes as long as solving. What is joined may be done.
    */
   readonly whyUnsolved?: () => string;
 }
@@ -46,26 +46,49 @@ const sureOfLittle = "what it is sure to save at single products is below --min-
  */
 export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix {
   const before = priced(original, settings);
-  const nothing = { fixed: unchanged(original), after: before, change: noChange };
   const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
-  const least = settings.minSaving * before.timeline.microseconds;
-  const mustGain = settings.onlyWhereFaster === true;
-  if (mustGain && mostSaved(original, before, safe, least) < least) {
+  if (settings.onlyWhereFaster === true && !isWorthSolving(original, before, safe)) {
     let why: string | undefined;
     const whyUnsolved = () => {
       why ??= decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
       return why;
     };
-    const fixed = { ...unchanged(original), notes: notJoined(original, safe) };
-    return { ...nothing, fixed, whyUnsolved };
+    const joined = joinedAlone(original, safe);
+    if (joined !== undefined) return { ...judged(joined, original, safe), whyUnsolved };
   }
-  const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
+  return judged(repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe), original, safe);
+}
+
+/** Whether what rules are sure of at single products, and what folding removes, is a step without what is joined. */
+function isWorthSolving(model: OpenModel, before: Workload, safe: FixSettings): boolean {
+  const least = safe.minSaving * before.timeline.microseconds;
+  const passes = safe.passes.filter(({ name }) => name !== "join");
+  return mostSaved(model, before, { ...safe, passes }, least) >= least;
+}
+
+/** With folding around it, where that leaves nothing that is worth solving for either; the model as it is where nothing is joined. */
+function joinedAlone(original: OpenModel, safe: FixSettings): FixedModel | undefined {
+  const proposals = safe.passes
+    .filter(({ name }) => name === "join")
+    .map((pass) => proposalOf(pass, original, safe));
+  const notes = proposals.flatMap((each) => each.notes).filter(({ kind }) => kind === "blocked");
+  const asItIs = { ...unchanged(original), notes: notes.map((note): FixNote => ({ ...note, pass: "join" })) };
+  if (proposals.every(({ patch }) => patch.isEmpty)) return asItIs;
+  const passes = safe.passes.filter(({ name }) => removing.has(name));
+  const fixed = runToFixedPoint(original, { ...safe, passes });
+  return isWorthSolving(fixed.model, priced(fixed.model, safe), safe) ? undefined : fixed;
+}
+
+/** What is made of it: all of it, or nothing. `settings` are those of safe passes. */
+function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): SafeFix {
+  const before = priced(original, settings);
+  const nothing = { fixed: unchanged(original), after: before, change: noChange };
   if (!fixed.changed) return { ...nothing, fixed };
-  const after = priced(fixed.model, safe);
+  const after = priced(fixed.model, settings);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low, high } = change.saves;
-  if (!mustGain) return { fixed, after, change };
-  if (microseconds >= least && low > 0) {
+  if (settings.onlyWhereFaster !== true) return { fixed, after, change };
+  if (microseconds >= settings.minSaving * before.timeline.microseconds && low > 0) {
     const loses = addsWork(fixed) ? lossElsewhere(before, after, settings, settings.others ?? []) : undefined;
     if (loses === undefined) return { fixed, after, change };
     const why = `the repaired model is predicted to be ${lossText(loses)}, which was measured; ${guardOff}`;
@@ -77,15 +100,6 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
       ? "below --min-saving in the whole model"
       : `the repaired model may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
   return { ...nothing, declined, foregone: microseconds };
-}
-
-/** What joining leaves, and why: where nothing is changed it is said as well. */
-function notJoined(original: OpenModel, settings: FixSettings): FixNote[] {
-  return settings.passes
-    .filter(({ name }) => name === "join")
-    .flatMap((pass) => proposalOf(pass, original, settings).notes)
-    .filter(({ kind }) => kind === "blocked")
-    .map((note) => ({ ...note, pass: "join" }));
 }
 
 const guardOff = "--no-stack-guard repairs it all the same";

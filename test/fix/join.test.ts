@@ -15,6 +15,7 @@ import { align } from "../../src/passes/align/align.ts";
 import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
 import { fold } from "../../src/passes/fold/fold.ts";
 import { join } from "../../src/passes/join/join.ts";
+import type { Pass } from "../../src/passes/pass.ts";
 import { bytesOfModel, difference, floats, noise, operators, run } from "../passes/folding.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { settingsFor } from "./models.ts";
@@ -191,6 +192,30 @@ it("is joined in a file in NHWC, whose bodies are padded", async () => {
   expect(operators(after)).toContain("Gelu");
   const feeds = { x: floats([1, 32, 28, 28]) };
   expect(difference(await run(bytes, feeds), await run(bytesOfModel(after), feeds))).toBeLessThan(1e-5);
+});
+
+it("is joined where no padding is worth solving for, which is not solved for then", () => {
+  const bytes = model({ name: "aligned", opset: 17 }, mlp());
+  const asked: string[] = [];
+  const counted: Pass = {
+    ...align,
+    run: (context) => {
+      asked.push("align");
+      return align.run(context);
+    },
+  };
+  const remaining = () => [];
+  const settings = {
+    ...settingsFor([fold, join, counted]),
+    onlyWhereFaster: true,
+    minSaving: 0.005,
+    remaining,
+  };
+  const { fixed, whyUnsolved } = decideSafe(modelFromBytes(bytes), settings);
+  expect([[...fixed.parts.keys()].sort(), asked]).toEqual([["fold", "join"], []]);
+  expect(whyUnsolved?.()).toMatch(/^what it is sure to save/);
+  const again = decideSafe(fixed.model, settings);
+  expect(again.fixed.changed).toBe(false);
 });
 
 describe("exports", () => {
