@@ -25,13 +25,14 @@ import { fold } from "../passes/fold/fold.ts";
 import { half } from "../passes/half/half.ts";
 import { raiseOpset } from "../passes/half/raise-opset.ts";
 import { rescale } from "../passes/half/rescale.ts";
+import { join } from "../passes/join/join.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 
 export type { FixChoice };
 
-/** Padding and folding alone. */
+/** Padding, folding and joining alone. */
 export const safeFix: FixChoice = {
   half: undefined,
   halfOnlyWhereFaster: true,
@@ -105,6 +106,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     foregone,
     isSolved: fixed.parts.has("align"),
     padding: savedByPass("align", fixed, workload.timeline.microseconds, settings),
+    whyWritten: fixed.notes.find(({ pass, kind }) => pass === "join" && kind === "blocked")?.message,
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       reasonOf ??= reasons(model, settings, []);
@@ -192,5 +194,5 @@ function customPasses(asked: readonly AnyRule[]): readonly Pass[] {
 
 function passesOf(fix: FixChoice): readonly Pass[] {
   const halves = { none: [], fp16: [rescale, half], bf16: [raiseOpset, half] } as const;
-  return [fold, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
+  return [fold, join, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
 }

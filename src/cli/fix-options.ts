@@ -10,7 +10,9 @@ const group = "Fix:";
 const flag = (describe: string) => ({ type: "boolean", group, describe }) as const;
 
 export const fixOptions = {
-  fix: flag("Repair what safe fixes repair: fold constants and normalizations, pad to aligned sizes"),
+  fix: flag(
+    "Repair what safe fixes repair: fold constants and normalizations, join written-out GELU, pad to aligned sizes",
+  ),
   "unsafe-fixes": flag(
     "Also half precision and channels_last; --precision fp16 or bf16, and --layout nhwc, ask for one of them",
   ),

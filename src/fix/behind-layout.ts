@@ -22,7 +22,10 @@ export function repairedBehindLayout(model: OpenModel, settings: FixSettings): F
   const { root } = unboundFacts(priced(model, settings));
   const bodies = [...root.children].filter(([, [body]]) => body !== undefined && isNhwcBody(body));
   if (bodies.length === 0) return undefined;
-  const back = asBefore(model, settings);
+  // What is joined is in no body, and a change of its own.
+  const joins = settings.passes.filter(({ name }) => name === "join");
+  const joined = runToFixedPoint(model, { ...settings, passes: joins });
+  const back = asBefore(joined.model, settings);
   const repaired = runToFixedPoint(back, { ...settings, leaveOut: withFolding(settings.leaveOut) });
   const axes = repaired.parts.get("align");
   if (axes === undefined) return undefined;
@@ -32,13 +35,14 @@ export function repairedBehindLayout(model: OpenModel, settings: FixSettings): F
   // What is folded is what turning back has laid bare.
   const notes = repaired.notes.filter(({ pass, kind }) => pass !== "fold" || kind !== "changed");
   const changes = notes.filter(({ kind }) => kind === "changed");
-  return {
+  const padded: FixedModel = {
     ...inTurn(repaired, turned),
     notes,
     applied: [{ notes: changes, after: turned.model }],
     parts: new Map([["align", axes]]),
     regions: [],
   };
+  return inTurn(joined, padded);
 }
 
 /** The file as it was before that step, but for its names of values and what folding would remove: calls as what stands in them. */

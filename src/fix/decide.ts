@@ -4,11 +4,19 @@
  */
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import type { PassName } from "../passes/pass.ts";
 import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
 import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
 import type { Workload } from "../workload/workload.ts";
 import { repairedBehindLayout } from "./behind-layout.ts";
-import { type FixedModel, type FixSettings, priced, proposalOf, unchanged } from "./pipeline.ts";
+import {
+  type FixedModel,
+  type FixNote,
+  type FixSettings,
+  priced,
+  proposalOf,
+  unchanged,
+} from "./pipeline.ts";
 import { runToFixedPoint } from "./rounds.ts";
 
 export interface SafeFix {
@@ -25,7 +33,7 @@ export interface SafeFix {
   readonly loses?: LossElsewhere;
   /**
    * Set where nothing was solved, as rules are sure of too little: why what the solver would do is not done all the same. The first
-   * time it takes as long as solving.
+   * time it takes as long as solving. What is joined may be done.
    */
   readonly whyUnsolved?: () => string;
 }
@@ -38,25 +46,49 @@ const sureOfLittle = "what it is sure to save at single products is below --min-
  */
 export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix {
   const before = priced(original, settings);
-  const nothing = { fixed: unchanged(original), after: before, change: noChange };
   const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
-  const least = settings.minSaving * before.timeline.microseconds;
-  const mustGain = settings.onlyWhereFaster === true;
-  if (mustGain && mostSaved(original, before, safe, least) < least) {
+  if (settings.onlyWhereFaster === true && !isWorthSolving(original, before, safe)) {
     let why: string | undefined;
     const whyUnsolved = () => {
       why ??= decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
       return why;
     };
-    return { ...nothing, whyUnsolved };
+    const joined = joinedAlone(original, safe);
+    if (joined !== undefined) return { ...judged(joined, original, safe), whyUnsolved };
   }
-  const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
+  return judged(repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe), original, safe);
+}
+
+/** Whether what rules are sure of at single products, and what folding removes, is a step without what is joined. */
+function isWorthSolving(model: OpenModel, before: Workload, safe: FixSettings): boolean {
+  const least = safe.minSaving * before.timeline.microseconds;
+  const passes = safe.passes.filter(({ name }) => name !== "join");
+  return mostSaved(model, before, { ...safe, passes }, least) >= least;
+}
+
+/** With folding around it, where that leaves nothing that is worth solving for either; the model as it is where nothing is joined. */
+function joinedAlone(original: OpenModel, safe: FixSettings): FixedModel | undefined {
+  const proposals = safe.passes
+    .filter(({ name }) => name === "join")
+    .map((pass) => proposalOf(pass, original, safe));
+  const notes = proposals.flatMap((each) => each.notes).filter(({ kind }) => kind === "blocked");
+  const asItIs = { ...unchanged(original), notes: notes.map((note): FixNote => ({ ...note, pass: "join" })) };
+  if (proposals.every(({ patch }) => patch.isEmpty)) return asItIs;
+  const passes = safe.passes.filter(({ name }) => removing.has(name));
+  const fixed = runToFixedPoint(original, { ...safe, passes });
+  return isWorthSolving(fixed.model, priced(fixed.model, safe), safe) ? undefined : fixed;
+}
+
+/** What is made of it: all of it, or nothing. `settings` are those of safe passes. */
+function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): SafeFix {
+  const before = priced(original, settings);
+  const nothing = { fixed: unchanged(original), after: before, change: noChange };
   if (!fixed.changed) return { ...nothing, fixed };
-  const after = priced(fixed.model, safe);
+  const after = priced(fixed.model, settings);
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low, high } = change.saves;
-  if (!mustGain) return { fixed, after, change };
-  if (microseconds >= least && low > 0) {
+  if (settings.onlyWhereFaster !== true) return { fixed, after, change };
+  if (microseconds >= settings.minSaving * before.timeline.microseconds && low > 0) {
     const loses = addsWork(fixed) ? lossElsewhere(before, after, settings, settings.others ?? []) : undefined;
     if (loses === undefined) return { fixed, after, change };
     const why = `the repaired model is predicted to be ${lossText(loses)}, which was measured; ${guardOff}`;
@@ -77,28 +109,31 @@ export function left(original: OpenModel, message: string): FixedModel {
   return { ...unchanged(original), notes: [{ kind: "blocked", pass: "align", node: undefined, message }] };
 }
 
-/** Folding removes kernels, and makes none on any stack. */
+/** Passes that remove kernels, and make none on any stack. */
+const removing: ReadonlySet<PassName> = new Set<PassName>(["fold", "join"]);
+
 function addsWork({ parts }: FixedModel): boolean {
-  return [...parts.keys()].some((pass) => pass !== "fold");
+  return [...parts.keys()].some((pass) => !removing.has(pass));
 }
 
 /**
  * About the most that safe fixes can save, as far as it has to be known: what rules are sure of at single products, and kernels that
- * folding would remove. Most models are well aligned, and solving them would take longer than reading them.
+ * folding and joining would remove. Most models are well aligned, and solving them would take longer than reading them.
  */
 function mostSaved(original: OpenModel, before: Workload, settings: FixSettings, enough: number): number {
   if (settings.remaining === undefined) return Number.POSITIVE_INFINITY;
   // What plugins change was priced by their pass.
   const custom = settings.passes.filter(({ name }) => name === "plugins");
-  if (custom.some((pass) => !proposalOf(pass, original, settings).isEmpty)) return Number.POSITIVE_INFINITY;
+  if (custom.some((pass) => !proposalOf(pass, original, settings).patch.isEmpty))
+    return Number.POSITIVE_INFINITY;
   let microseconds = 0;
   for (const { microseconds: saved, isCertain } of settings.remaining(before))
     if (isCertain) microseconds += saved;
-  const folds = settings.passes.filter(({ name }) => name === "fold");
-  for (const pass of folds) {
+  for (const pass of settings.passes) {
+    if (!removing.has(pass.name)) continue;
     if (microseconds >= enough) return microseconds;
     const removed = new Set<object>();
-    for (const { nodes } of proposalOf(pass, original, settings).graphs.values())
+    for (const { nodes } of proposalOf(pass, original, settings).patch.graphs.values())
       for (const [node, specs] of nodes) if (specs.length === 0) removed.add(node);
     // A fused kernel that loses some of its nodes runs on, and takes about as long.
     for (const step of before.timeline.steps)

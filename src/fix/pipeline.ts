@@ -267,10 +267,10 @@ function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined 
 }
 
 /** What a pass would do, and nothing done. */
-export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): Patch {
+export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): PassResult {
   const result = pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data"));
   keepResult(pass, model, settings, result);
-  return result.patch;
+  return result;
 }
 
 /** A pass asked twice about one model says the same: the round that finds nothing more to do ends with passes that ran on it before. */

@@ -77,6 +77,8 @@ export class Patch {
   readonly functions: FunctionSpec[] = [];
   /** Domains to import that the model does not yet, or not in this version. */
   readonly opsets = new Map<string, number>();
+  /** The same of local functions, by their bodies: imports that they have. */
+  readonly functionOpsets = new Map<Graph, ReadonlyMap<string, number>>();
   /** Raises the IR version to at least this, where something added asks for it. */
   leastIrVersion = 0;
   /** metadata_props of the model to set. */
@@ -84,7 +86,8 @@ export class Patch {
 
   get isEmpty(): boolean {
     const edited = [...this.graphs.values()].some((graph) => !isUntouched(graph));
-    return !edited && this.functions.length === 0 && this.opsets.size === 0 && this.metadata.size === 0;
+    const sizes = [this.functions.length, this.opsets.size, this.functionOpsets.size, this.metadata.size];
+    return !edited && sizes.every((size) => size === 0);
   }
 
   /** The edits of one graph, made when first asked for. */
@@ -124,6 +127,7 @@ function* entriesOf(patch: Patch): Generator<unknown> {
   yield patch.leastIrVersion;
   yield* listed("functions", patch.functions.entries());
   yield* listed("opsets", patch.opsets);
+  yield* listed("functionOpsets", patch.functionOpsets);
   yield* listed("metadata", patch.metadata);
   for (const [graph, lists] of patch.graphs) {
     yield graph;

@@ -34,8 +34,10 @@ export interface DecidedFix {
   readonly padding?: number | undefined;
   /** Microseconds that safe fixes would save which are declined as a whole. */
   readonly foregone?: number | undefined;
-  /** Whether a plugin has the node rewritten. */
+  /** Whether a plugin has the node rewritten, or it is joined with others. */
   readonly isRewritten: (node: Node) => boolean;
+  /** Why operators that are written out are not joined; undefined where there is nothing to say. */
+  readonly whyWritten?: string | undefined;
   /** Why a product that could be padded is left as it is. */
   readonly reasonFor: (product: CostedProduct) => LeftReason;
   /**
@@ -164,6 +166,7 @@ export class Decision {
   readonly foregone: number | undefined;
   readonly isSolved: boolean;
   readonly padding: number;
+  readonly whyWritten: string | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
@@ -177,6 +180,7 @@ export class Decision {
     const { after, change, reasonFor, isRewritten } = decided;
     this.#inHalf = decided.inHalf;
     this.#inLayout = decided.inLayout;
+    this.whyWritten = decided.whyWritten;
     this.needsHalf = decided.needsHalf === true;
     this.isSolved = decided.isSolved === true;
     this.foregone = decided.foregone;

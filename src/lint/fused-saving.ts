@@ -49,5 +49,6 @@ export function fusedSaving(
   return { kernels: steps.size, saves: scale(context.savingOf(before, after), times) };
 }
 
+export { asMeasuredJoined } from "../workload/joined.ts";
 export { writtenGelus } from "../workload/written-gelu.ts";
 export { type WrittenNorm, writtenNorms } from "../workload/written-norm.ts";

@@ -42,6 +42,7 @@ export function applyPatch(
     new GraphEdits(source, graph, graphPatch, data, formOf(model, graph, patch.leastIrVersion)).build(),
   );
   pushAll(edits, modelEdits(source, patch));
+  for (const [body, opsets] of patch.functionOpsets) pushAll(edits, functionImports(source, body, opsets));
   pushAll(edits, irVersionEdit(model, source, patch));
   return { model: splice(source, edits), data: data.isEmpty ? undefined : data.segments };
 }
@@ -92,6 +93,26 @@ function raisedImports(source: ByteSource, patch: Patch): Edit[] {
     decodeOpset(cursor, imported);
     const isReplaced = [...imported.keys()].some((domain) => patch.opsets.has(domain));
     if (isReplaced) edits.push({ parent, offset, length, replacement: [] });
+  }
+  return edits;
+}
+
+/** Imports of a function in another version, each in its place. */
+function functionImports(source: ByteSource, body: Graph, opsets: ReadonlyMap<string, number>): Edit[] {
+  const edits: Edit[] = [];
+  const cursor = new Cursor(source, body.span.offset, body.span.length);
+  while (cursor.next()) {
+    if (cursor.field !== functionFields.opsetImport) continue;
+    const offset = cursor.tagStart;
+    const length = cursor.start + cursor.length - offset;
+    const imported = new Map<string, number>();
+    decodeOpset(cursor, imported);
+    const replacement = [...imported.keys()].flatMap((domain) => {
+      const version = opsets.get(domain);
+      if (version === undefined) return [];
+      return field(functionFields.opsetImport, [bytesSegment(opsetMessage(domain, version))]);
+    });
+    if (replacement.length > 0) edits.push({ parent: body.span, offset, length, replacement });
   }
   return edits;
 }

@@ -10,6 +10,8 @@ export const emitted = {
   Constant: "Constant",
   Expand: "Expand",
   Gather: "Gather",
+  /** In the place of what an exporter wrote as arithmetic. */
+  Gelu: "Gelu",
   Identity: "Identity",
   Max: "Max",
   /** Positions from the start of an axis that was padded. */

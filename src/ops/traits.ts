@@ -109,6 +109,14 @@ export type InputUse =
   /** Is added to scores that a softmax takes. */
   | { readonly kind: "scores" };
 
+/** What of a node of an older opset is otherwise in opset 22. */
+export interface NewForm {
+  /** By position: inputs that it has now, as lists of whole numbers. */
+  readonly lists?: Readonly<Record<number, readonly number[]>>;
+  /** By name; null goes. */
+  readonly attributes: Readonly<Record<string, number | string | null>>;
+}
+
 export interface Traits {
   readonly elements: Elements;
   readonly half: HalfTraits;
@@ -117,6 +125,8 @@ export interface Traits {
   readonly sameSince?: number;
   /** Where a node does not use what has changed since, an older opset will do. */
   readonly sameIf?: { readonly since: number; readonly applies: (node: Node) => boolean };
+  /** What a node is written as where it says the same in another form since; undefined where that is not certain. */
+  readonly newForm?: (node: Node, opset: number) => NewForm | undefined;
   readonly scale?: Scale;
   /** By position. */
   readonly uses?: Readonly<Record<number, InputUse>>;

@@ -14,7 +14,7 @@ import type { TrafficStep } from "../workload/timeline.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
-export const passNames = ["batch", "plugins", "fold", "align", "half", "channels-last"] as const;
+export const passNames = ["batch", "plugins", "fold", "join", "align", "half", "channels-last"] as const;
 export type PassName = (typeof passNames)[number];
 
 /** The cost model as a pass asks it, for one target. */
@@ -133,7 +133,7 @@ export interface PassResult {
   readonly notes: readonly PassNote[];
   /** What the patch is made of, each of which can be left out by itself; none where it is all or nothing. */
   readonly parts?: readonly string[] | undefined;
-  /** Labels of nodes that a plugin stands for: no other rule is to say that they go. */
+  /** Labels of nodes of the main graph that one rule stands for, a plugin's or that of what is joined: no other is to say that they go. */
   readonly rewritten?: readonly string[] | undefined;
   /** Sets of parts that were decided by themselves; none where all were decided together. */
   readonly regions?: readonly PassRegion[] | undefined;

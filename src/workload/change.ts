@@ -8,6 +8,7 @@ import { push } from "../ir/group.ts";
 import { maxOf, minOf } from "../ir/lists.ts";
 import { labelOf, type Node } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
+import { joinedKernels, savedTogether } from "./joined.ts";
 import { isMeasured, measuredFactor } from "./measured.ts";
 import type { Step, Timeline } from "./timeline.ts";
 import type { PriceSettings, Workload } from "./workload.ts";
@@ -89,7 +90,8 @@ function compared(
     .filter((pair) => pair.before?.microseconds !== pair.after?.microseconds)
     .map((pair) => ({ ...pair, saves: savings.of(pair), isRemoved: isRemoved(pair) }));
   const microseconds = before.timeline.microseconds - after.timeline.microseconds;
-  return { saves: around(microseconds, combineSavings(steps.map(({ saves }) => saves))), steps };
+  const together = savedTogether(steps, joinedKernels(before, pairs));
+  return { saves: around(microseconds, together), steps };
 }
 
 type Pair = Pick<StepChange, "before" | "after">;

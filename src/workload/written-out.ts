@@ -1,7 +1,9 @@
 /** @file Operators that exporters write as several nodes: what recognisers of them ask a graph. */
 import type { Scope } from "../facts/scope.ts";
+import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOp } from "../ops/ask.ts";
+import type { Emitted } from "../ops/emitted.ts";
 import type { TrafficWork } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { extentOf, passOver } from "./extent.ts";
@@ -16,6 +18,18 @@ export interface WrittenOut {
   readonly nodes: readonly Node[];
   /** What one kernel would do, in place of all of them; or the node whose kernel would do it as it is, and takes what it takes. */
   readonly fused: TrafficWork<number> | Node;
+}
+
+/** Nodes that are one operator of ai.onnx, whatever a kernel of it would take. */
+export interface OneOperator {
+  /** All of them, in graph order; the last one's result is the operator's. */
+  readonly nodes: readonly Node[];
+  /** What it reads. */
+  readonly x: Value;
+  readonly operator: Emitted;
+  /** The opset that has it. */
+  readonly since: number;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 /** Reads a value and writes as much, normalizing rows of `columns` elements; undefined where its size is not known. */
@@ -78,6 +92,25 @@ export class WrittenGraph {
   variable({ inputs: [left, right, ...more] }: Node): Value | undefined {
     if (more.length > 0 || this.isFixed(left) === this.isFixed(right)) return undefined;
     return this.isFixed(left) ? right : left;
+  }
+
+  dtype(value: Value): DType | undefined {
+    const fact = this.scope.fact(value);
+    return fact?.kind === "tensor" ? fact.dtype : undefined;
+  }
+
+  /** Whether no constant that the nodes read has more axes than `x`, so that results have its shape. */
+  keepsShape(nodes: readonly Node[], x: Value): boolean {
+    const rankOf = (value: Value) => {
+      const fact = this.scope.fact(value);
+      return fact?.kind === "tensor" ? fact.shape?.length : undefined;
+    };
+    const most = rankOf(x) ?? 0;
+    return nodes.every(({ inputs }) =>
+      inputs.every(
+        (value) => value === undefined || !this.isFixed(value) || (rankOf(value) ?? most + 1) <= most,
+      ),
+    );
   }
 
   /** The nodes in graph order, where nothing but the last one's result is read outside; else undefined. */

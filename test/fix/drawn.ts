@@ -22,6 +22,7 @@ import { fold } from "../../src/passes/fold/fold.ts";
 import { half } from "../../src/passes/half/half.ts";
 import { raiseOpset } from "../../src/passes/half/raise-opset.ts";
 import { rescale } from "../../src/passes/half/rescale.ts";
+import { join as joinPass } from "../../src/passes/join/join.ts";
 import type { Pass, Ranges } from "../../src/passes/pass.ts";
 import { compareModels } from "../../src/verify/index.ts";
 import { observeHere } from "../../src/verify/ranges-here.ts";
@@ -32,13 +33,13 @@ import { sequenceNetworkOf, sequenceNetworks } from "../passes/random-sequence.t
 import { refute } from "./refute.ts";
 
 export const modes = {
-  safe: { passes: [fold, align], half: undefined },
-  fp16: { passes: [fold, align, rescale, half], half: "fp16" },
-  bf16: { passes: [fold, align, raiseOpset, half], half: "bf16" },
-  nhwc: { passes: [fold, align, channelsLast], half: undefined },
-  all: { passes: [fold, align, rescale, half, channelsLast], half: "fp16" },
+  safe: { passes: [fold, joinPass, align], half: undefined },
+  fp16: { passes: [fold, joinPass, align, rescale, half], half: "fp16" },
+  bf16: { passes: [fold, joinPass, align, raiseOpset, half], half: "bf16" },
+  nhwc: { passes: [fold, joinPass, align, channelsLast], half: undefined },
+  all: { passes: [fold, joinPass, align, rescale, half, channelsLast], half: "fp16" },
   // Of a network that a step to NHWC wrote.
-  again: { passes: [fold, align], half: undefined },
+  again: { passes: [fold, joinPass, align], half: undefined },
 } as const satisfies Record<string, { passes: readonly Pass[]; half: "fp16" | "bf16" | undefined }>;
 
 export type Mode = keyof typeof modes;

@@ -1,6 +1,7 @@
 /** @file Random networks of 5 to 40 operators, of the kinds that padding has to pass through. */
 import fc from "fast-check";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { writtenGelu } from "../../fixtures/layers.ts";
 import { type Feeds, floats } from "./folding.ts";
 import { ints, weight } from "./padding.ts";
 
@@ -73,7 +74,12 @@ const steps: Readonly<Record<string, Build>> = {
   sigmoid: unary("Sigmoid"),
   hardSwish: unary("HardSwish"),
   tanh: unary("Tanh"),
-  erf: unary("Erf"),
+  // Every other one as a GELU, in either form.
+  erf: (graph, x, [a = 0]) => {
+    const name =
+      a % 2 === 0 ? graph.node("Erf", [x.name]) : writtenGelu(graph, x.name, a % 3 === 0 ? "tanh" : "erf");
+    return { name, dims: x.dims };
+  },
   silu: (graph, x) => ({ name: graph.node("Mul", [x.name, graph.node("Sigmoid", [x.name])]), dims: x.dims }),
   prelu: (graph, x) =>
     isImage(x)

@@ -6,6 +6,7 @@
 import fc from "fast-check";
 import onnxProto, { type onnx as types } from "onnx-proto";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { writtenGelu } from "../../fixtures/layers.ts";
 import { noise, volume } from "./folding.ts";
 import { ints, weight } from "./padding.ts";
 import type { StepPlan } from "./random-network.ts";
@@ -123,7 +124,10 @@ const sequenceSteps: Readonly<Record<string, Build>> = {
   relu: unary("Relu"),
   tanh: unary("Tanh"),
   sigmoid: unary("Sigmoid"),
-  erf: unary("Erf"),
+  // Every other one as a GELU, in either form.
+  erf: same((graph, x, [a = 0]) =>
+    a % 2 === 0 ? graph.node("Erf", [x]) : writtenGelu(graph, x, a % 3 === 0 ? "tanh" : "erf"),
+  ),
   abs: unary("Abs"),
   clip: same((graph, x) => graph.node("Clip", [x, graph.scalar(-2), graph.scalar(3)])),
   root: same((graph, x) => graph.node("Sqrt", [graph.node("Abs", [x])])),

@@ -141,6 +141,20 @@ describe("TC409", () => {
     }
   });
 
+  it("is its author's where its numbers are near, and leaves what is another function", () => {
+    const near = (number: number) => (graph: GraphBuilder) => {
+      const x = graph.input("x", [512, 3072]);
+      const inner = graph.node("Erf", [graph.node("Div", [x, graph.scalar(number)])]);
+      const plus = graph.node("Add", [inner, graph.scalar(1)]);
+      graph.output(graph.node("Mul", [graph.node("Mul", [x, plus]), graph.scalar(0.5)]));
+    };
+    // √2, as ONNX Runtime's fusion still takes it, and as it does not.
+    const found = [Math.SQRT2, "1.4142", "1.414"]
+      .map(Number)
+      .map((number) => find("TC409", near(number)).map(({ fix }) => fix));
+    expect(found).toEqual([["safe"], ["none"], []]);
+  });
+
   it("leaves an Erf alone that is no GELU", () => {
     const other = (graph: GraphBuilder) => {
       const [x, y] = [graph.input("x", [512, 3072]), graph.input("y", [512, 3072])];

@@ -1,12 +1,19 @@
 /** @file GridSample, AffineGrid, Col2Im, ImageDecoder. */
 
-import { hasAttribute } from "../../ir/attributes.ts";
+import { attributeOf, hasAttribute, stringOf } from "../../ir/attributes.ts";
 import { type Dim, divideExactly, product, unknownDim } from "../../ir/dim.ts";
 import { textOf } from "../../ir/message.ts";
 import { defineOp, type OpDefinition, ShapeError } from "../op.ts";
 import { numbersOf, tensor, tensorAt, unify, unknownShape } from "../shape.ts";
 import { elementSizes } from "../size.ts";
 import { computed, half, losesDigits } from "../traits.ts";
+
+/** Of GridSample, by their names before opset 20. */
+const newModes: ReadonlyMap<string, string> = new Map([
+  ["bilinear", "linear"],
+  ["nearest", "nearest"],
+  ["bicubic", "cubic"],
+]);
 
 /** x [N, C, …in] sampled at grid [N, …out, r] to [N, C, …out]. */
 const gridSample = defineOp({
@@ -22,6 +29,10 @@ const gridSample = defineOp({
     sameSince: 20,
     // The names of its modes are others since then.
     sameIf: { since: 16, applies: (node) => !hasAttribute(node, "mode") },
+    newForm: (node, opset) => {
+      const mode = newModes.get(stringOf(attributeOf(node, "mode")) ?? "");
+      return opset < 16 || opset >= 20 || mode === undefined ? undefined : { attributes: { mode } };
+    },
   },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);

@@ -19,6 +19,9 @@ export const split = defineOp({
     layout: "axis",
     sameSince: 18,
     sameIf: { since: 13, applies: ({ inputs }) => inputs[1] !== undefined },
+    // Parts were as many as results, and equal.
+    newForm: ({ outputs }, opset) =>
+      opset < 13 || opset >= 18 ? undefined : { attributes: { num_outputs: outputs.length } },
     scale: "first",
   },
   infer(context) {

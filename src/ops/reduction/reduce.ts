@@ -1,7 +1,8 @@
 /** @file ReduceSum, ReduceMean and their like. */
-import { hasAttribute } from "../../ir/attributes.ts";
+import { hasAttribute, intsAttributeOf } from "../../ir/attributes.ts";
 import { addDims, type Dim, mulDims, type Shape, unknownDim } from "../../ir/dim.ts";
 import { type DType, isIntegral } from "../../ir/dtype.ts";
+import type { Node } from "../../ir/model.ts";
 import { type AxisContext, type Lane, unknownLane } from "../axes.ts";
 import { elementOf } from "../elementwise/number.ts";
 import { isWhole, largerOf, smallerOf } from "../elementwise/order.ts";
@@ -9,7 +10,7 @@ import { finiteIfKnown, keepLane, zeroOrFinite } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, type TensorFact, type WorkContext } from "../op.ts";
 import { numbersOf, sizeOf, stridesOf, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
-import { computes, type HalfTraits, half, leavesRange, type Traits } from "../traits.ts";
+import { computes, type HalfTraits, half, leavesRange, type NewForm, type Traits } from "../traits.ts";
 import { namedAxes, partlyReducedShape, reducedShape, resolveAxes, rowsAndColumns } from "./axes.ts";
 
 interface Reduction {
@@ -30,9 +31,23 @@ const withoutAxes: NonNullable<Traits["sameIf"]> = {
   applies: (node) => !hasAttribute(node, "axes"),
 };
 
+/** The same axes, as a list that it reads. */
+function axesAsInput(node: Node, opset: number): NewForm | undefined {
+  const axes = intsAttributeOf(node, "axes");
+  // An empty list has meant all axes, and none.
+  if (opset >= 18 || axes === undefined || axes.length === 0 || node.inputs.length !== 1) return undefined;
+  return { lists: { 1: axes }, attributes: { axes: null } };
+}
+
 /** What all reductions say: named axes go. */
 function reduces(halfTraits: HalfTraits, others: Partial<Omit<Traits, "half">> = {}): Traits {
-  return computes(halfTraits, { layout: "reduced", sameSince: 18, sameIf: withoutAxes, ...others });
+  return computes(halfTraits, {
+    layout: "reduced",
+    sameSince: 18,
+    sameIf: withoutAxes,
+    newForm: axesAsInput,
+    ...others,
+  });
 }
 
 const reductions: Record<string, Reduction> = {

@@ -3,13 +3,14 @@
  * them is relabelled as opset 22 before it is brought to BF16, where every operator in it means the same there.
  */
 import { InputError } from "../../ir/errors.ts";
-import { type Graph, labelOf, type Model, type Node, operatorOf } from "../../ir/model.ts";
+import { type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import { isProduct } from "../../ops/ask.ts";
+import { newestMeaning } from "../opset/meaning.ts";
+import { raiseTo } from "../opset/raise.ts";
 import type { Pass, PassContext, PassResult } from "../pass.ts";
 import { accepts, typesOf } from "./accepts.ts";
-import { keepsMeaning, newestMeaning } from "./opset-meaning.ts";
-import { dtypeIn, subgraphsOf } from "./slots.ts";
+import { dtypeIn } from "./slots.ts";
 
 /** Does nothing unless BF16 is asked for. */
 export const raiseOpset: Pass = { name: "half", safe: false, run };
@@ -23,7 +24,8 @@ function run(context: PassContext): PassResult {
   const waiting = products.filter((node) => !takesBfloat16(node, opset));
   const [first] = waiting;
   if (first === undefined) return nothing;
-  const hurdle = hurdleOf(model, opset);
+  const patch = new Patch();
+  const hurdle = raiseTo(newestMeaning, context, patch);
   if (hurdle !== undefined) {
     const message = `BF16 ${operatorOf(first)} needs opset ${newestMeaning}, and this model's opset ${opset} cannot be raised: ${hurdle.reason}`;
     // What the opset does take goes to BF16 all the same.
@@ -34,8 +36,6 @@ function run(context: PassContext): PassResult {
       `${model.path}: ${message}; export it with opset ${newestMeaning}, or use --precision fp16`,
     );
   }
-  const patch = new Patch();
-  patch.opsets.set("", newestMeaning);
   const message = `opset ${opset} → ${newestMeaning}, where every operator of the model means the same: BF16 ${operatorOf(first)} needs it`;
   return { patch, notes: [{ kind: "changed", node: undefined, message }] };
 }
@@ -58,31 +58,4 @@ function takesBfloat16({ domain, opType }: Node, opset: number): boolean {
   return (
     types === undefined || accepts(types, "bfloat16", opset) || !accepts(types, "bfloat16", newestMeaning)
   );
-}
-
-interface Hurdle {
-  readonly node: Node | undefined;
-  readonly reason: string;
-}
-
-/** What would mean something else, or may. */
-function hurdleOf(model: Model, opset: number): Hurdle | undefined {
-  for (const { domain, name, opsets } of model.functions.values()) {
-    const own = opsets.get("");
-    if (own !== undefined && own !== newestMeaning)
-      return { node: undefined, reason: `its function ${domain}::${name} is written in opset ${own}` };
-  }
-  for (const node of nodesIn(model.graph)) {
-    if (node.domain !== "" || keepsMeaning(node, opset)) continue;
-    const reason = `${node.opType} "${labelOf(node)}" is not known to mean the same in both`;
-    return { node, reason };
-  }
-  return undefined;
-}
-
-function* nodesIn(graph: Graph): Iterable<Node> {
-  for (const node of graph.nodes) {
-    yield node;
-    for (const inner of subgraphsOf(node)) yield* nodesIn(inner);
-  }
 }

@@ -13,7 +13,13 @@ export const newestMeaning = 22;
 
 /** Whether a node of ai.onnx at `opset` means in opset 22 what it means now. */
 export function keepsMeaning(node: Node, opset: number): boolean {
-  const { sameSince, sameIf } = traitsOf(node) ?? {};
-  if (sameSince !== undefined && opset >= sameSince) return true;
+  const { sameIf } = traitsOf(node) ?? {};
+  if (alwaysKeepsMeaning(node, opset)) return true;
   return sameIf !== undefined && opset >= sameIf.since && sameIf.applies(node);
+}
+
+/** The same whatever its attributes are. */
+export function alwaysKeepsMeaning(node: Node, opset: number): boolean {
+  const { sameSince } = traitsOf(node) ?? {};
+  return sameSince !== undefined && opset >= sameSince;
 }
