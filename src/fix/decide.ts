@@ -28,6 +28,8 @@ export interface SafeFix {
    * time it takes as long as solving.
    */
   readonly whyUnsolved?: () => string;
+  /** What is not sure to gain in the file as it is, and may be in another layout: made all the same. Undefined where there is nothing. */
+  readonly attempt?: () => SafeFix | undefined;
 }
 
 const sureOfLittle = "what it is sure to save at single products is below --min-saving";
@@ -43,12 +45,14 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
   const least = settings.minSaving * before.timeline.microseconds;
   const mustGain = settings.onlyWhereFaster === true;
   if (mustGain && mostSaved(original, before, safe, least) < least) {
-    let why: string | undefined;
-    const whyUnsolved = () => {
-      why ??= decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
-      return why;
+    let known: SafeFix | undefined;
+    const solved = () => {
+      known ??= decideSafe(original, { ...settings, remaining: undefined });
+      return known;
     };
-    return { ...nothing, whyUnsolved };
+    const whyUnsolved = () => solved().declined ?? sureOfLittle;
+    const attempt = () => (solved().fixed.changed ? solved() : solved().attempt?.());
+    return { ...nothing, whyUnsolved, attempt };
   }
   const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
   if (!fixed.changed) return { ...nothing, fixed };
@@ -67,7 +71,7 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
     low > 0
       ? "below --min-saving in the whole model"
       : `the repaired model may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
-  return { ...nothing, declined, foregone: microseconds };
+  return { ...nothing, declined, foregone: microseconds, attempt: () => ({ fixed, after, change }) };
 }
 
 const guardOff = "--no-stack-guard repairs it all the same";
