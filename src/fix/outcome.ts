@@ -1,5 +1,4 @@
 /** @file What is told of a repair: what changed, what it saves, what was left and why. */
-import type { Precision } from "../hardware/target.ts";
 import { openSymbols } from "../ir/assumed.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
@@ -34,7 +33,7 @@ export interface FixOutcome {
   /** Of the account, in `precision`: where the repair begins, and where it ends. */
   readonly microseconds: { readonly before: number; readonly after: number };
   /** What `microseconds` are computed in: what the target was asked for, or `as-is` for the types that both files store. */
-  readonly precision: Precision;
+  readonly precision: AccountStep["precision"];
   /** The file before and the file after, each in the types that it stores: what the repair comes to. */
   readonly stored: { readonly before: number; readonly after: number };
   /** Symbols that nobody bound, and that do not follow from those that somebody did, with the size at which each is priced. */
