@@ -1,5 +1,5 @@
 import type { AttentionWork } from "../src/lint/context.ts";
-import { alignUp } from "../src/lint/padding.ts";
+import { alignUp } from "../src/lint/padding-sizes.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**

@@ -13,8 +13,8 @@ import { defineRule } from "../src/lint/rule.ts";
  * well as a rewritten file. Stacks that choose layouts themselves (TensorRT, `--stack ort-cuda-nhwc`, the bundled runtime) are left
  * alone. Once per connected region of convolutions; the layout conversions at its boundary are counted against the gain.
  *
- * The saving is the region's part of the account's layout step: what `--fix --layout nhwc` saves behind the safe fixes, by the rewrite
- * itself. Where that leaves a region (in a subgraph, of three spatial axes), the finding says so and is its author's.
+ * The saving is the region's part of the account's layout step: what the rewrite saves behind the safe fixes. Where it leaves a region (in a
+ * subgraph, of three spatial axes), the finding says so, no command fixes it, and it is its author's.
  *
  * ## Why is this bad?
  * Tensor Core kernels read the channels of one position together, and want them contiguous. From NCHW a library
@@ -30,12 +30,12 @@ import { defineRule } from "../src/lint/rule.ts";
  * ```python
  * model.to(memory_format=torch.channels_last)    # in PyTorch; ONNX Runtime: prefer_nhwc; TensorRT: chooses itself
  * ```
- * ONNX itself has no memory format. `--fix --layout nhwc` writes the region with model-local functions that take NHWC,
+ * ONNX itself has no memory format. The fix writes the region with model-local functions that take NHWC,
  * and Transposes only at its boundary.
  *
  * ## Fix safety
- * Unsafe, so it has to be asked for (`--layout nhwc`): the same sums in another order of memory, but the nodes become
- * calls of functions. Regions of three spatial axes are not rewritten.
+ * Unsafe, so it has to be asked for: `--unsafe-fixes` takes it where it is sure to gain, `--layout nhwc` asks for it by name, be it slower. The same
+ * sums in another order of memory, but the nodes become calls of functions. Regions of three spatial axes are not rewritten by either.
  *
  * ## References
  * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)

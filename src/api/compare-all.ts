@@ -3,9 +3,10 @@
 import type { CompareReport } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import { InputError } from "../ir/errors.ts";
+import { groupBy } from "../ir/group.ts";
 import type { Limits } from "../limits/guard.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
-import { scenarioName } from "../settings/scenarios.ts";
+import { budgetsElsewhere, type Planned, rowsOf } from "../settings/scenario-rows.ts";
 import { version } from "../version.ts";
 import { inLanes } from "./compare-lanes.ts";
 import type { Pair, PairOutcome } from "./compare-pair.ts";
@@ -104,16 +105,28 @@ export function comparedOf(
 }
 
 function named(taken: readonly Taken[]): PairOutcome[] {
-  const outcomes = new Map<string, PairOutcome>();
-  for (const { outcome, plan } of taken) {
-    const { comparison, bound } = outcome;
-    const has = (symbol: string) => comparison.error !== null || bound.includes(symbol);
-    const name = plan.scenario === undefined ? "" : scenarioName(plan.scenario, has);
-    const key = `${comparison.path}\u0000${name}`;
+  const planned = taken.map(({ outcome, plan: { scenario } }): Planned<PairOutcome> => {
+    const { error, target } = outcome.comparison;
+    return { outcome, scenario, target, bound: error === null ? outcome.bound : undefined };
+  });
+  const byModel = groupBy(planned, ({ outcome }) => outcome.comparison.path);
+  return [...byModel.values()].flatMap((ofModel) => {
+    const { rows, left, notices } = rowsOf(ofModel);
+    const budgets = budgetsElsewhere(left.map(({ comparison }) => comparison));
     // What a size changes nothing about is there once.
-    if (outcomes.has(key)) continue;
-    const { path, ...rest } = comparison;
-    outcomes.set(key, name === "" ? outcome : { ...outcome, comparison: { path, scenario: name, ...rest } });
-  }
-  return [...outcomes.values()];
+    const byName = new Map<string, PairOutcome>();
+    for (const { name, outcome } of rows) {
+      if (byName.has(name)) continue;
+      const { path, ...rest } = outcome.comparison;
+      const own = byName.size === 0 ? [...(rest.budgets ?? []), ...budgets] : (rest.budgets ?? []);
+      const noted = {
+        ...rest,
+        ...(own.length > 0 ? { budgets: own } : {}),
+        notices: [...rest.notices, ...notices],
+      };
+      const comparison = name === "" ? { path, ...noted } : { path, scenario: name, ...noted };
+      byName.set(name, { ...outcome, comparison });
+    }
+    return [...byName.values()];
+  });
 }

@@ -32,10 +32,12 @@ export interface FixEntry {
   readonly ranges: string | null;
   /** What the changes were measured to gain on a GPU (--prove); null where nothing was measured. */
   readonly measurement: FixOutcome["measurement"];
-  /** Predicted, for one run. */
+  /** Predicted, for one run, in `precision`: where the account begins and ends. */
   readonly microseconds: { readonly before: number; readonly after: number } | null;
-  /** The same in the types that the file stores, where `microseconds` are of another precision and the types stay; else null. */
-  readonly stored: FixOutcome["stored"];
+  /** What `microseconds`, and those of notes, are computed in; `as-is`: in the types that the files store. Null where nothing was priced. */
+  readonly precision: FixOutcome["precision"] | null;
+  /** The file before and the file after, each in the types that it stores; null where nothing was priced. */
+  readonly stored: FixOutcome["stored"] | null;
   /** Where it stands as exported and after each step that was taken; null where nothing was priced. */
   readonly account: readonly AccountStep[] | null;
   /** Symbols that nobody bound, and the size at which each is priced. */
@@ -84,6 +86,7 @@ export function entryOf(
     account,
     stored,
     microseconds,
+    precision,
     assumed,
     notes,
     diff,
@@ -101,6 +104,7 @@ export function entryOf(
     ranges: ranges ?? null,
     measurement,
     microseconds,
+    precision,
     stored,
     account,
     assumed,
@@ -137,6 +141,7 @@ export function failedEntry(
     measurement: null,
     ranges: null,
     microseconds: null,
+    precision: null,
     stored: null,
     account: null,
     assumed: {},

@@ -1,6 +1,8 @@
 /** @file Outcomes of a model at several targets and sizes: each named, and those that are the same counted once. */
+import { groupBy } from "../ir/group.ts";
+import type { ModelReport } from "../lint/result.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
-import { scenarioName } from "../settings/scenarios.ts";
+import { budgetsElsewhere, type Planned, type Row, rowsOf } from "../settings/scenario-rows.ts";
 
 /** In the order of the plans. What a size changes nothing about, because the model has no place for it, is there once. */
 export function scenarioOutcomes(
@@ -8,49 +10,50 @@ export function scenarioOutcomes(
   outcomes: readonly LintOutcome[],
 ): LintOutcome[] {
   if (plans.every(({ scenario }) => scenario === undefined)) return [...outcomes];
-  const byModel = new Map<string | undefined, Named[]>();
-  for (const [index, outcome] of outcomes.entries()) {
-    const plan = plans[index];
-    const named = namedBy(plan, outcome);
-    const before = byModel.get(plan?.path);
-    if (before === undefined) byModel.set(plan?.path, [named]);
-    else before.push(named);
-  }
-  return [...byModel.values()].flatMap((named) => sameFailure(named) ?? distinct(named));
+  const planned = outcomes.map((outcome, index) => ({
+    path: plans[index]?.path,
+    ...plannedOf(plans[index], outcome),
+  }));
+  return [...groupBy(planned, ({ path }) => path).values()].flatMap(
+    (ofModel) => sameFailure(ofModel.map(({ outcome }) => outcome)) ?? distinct(ofModel),
+  );
 }
 
-interface Named {
-  /** Empty where nothing tells it from others. */
-  readonly name: string;
-  readonly outcome: LintOutcome;
-}
-
-function namedBy(plan: LintPlan | undefined, outcome: LintOutcome): Named {
-  if (plan?.scenario === undefined) return { name: "", outcome };
-  // What a model that failed has is not known: each scenario keeps its whole name.
-  const has = (symbol: string) => outcome.report.error !== null || outcome.bound.includes(symbol);
-  const name = scenarioName(plan.scenario, has);
-  if (name === "") return { name, outcome };
-  const { report, samples } = outcome;
-  const { path, ...rest } = report;
-  const counted = samples === undefined ? {} : { samples };
-  return { name, outcome: { ...outcome, report: { path, scenario: name, ...counted, ...rest } } };
+function plannedOf(plan: LintPlan | undefined, outcome: LintOutcome): Planned<LintOutcome> {
+  const { report, bound } = outcome;
+  const { scenario } = plan ?? {};
+  return { outcome, scenario, target: report.target, bound: report.error === null ? bound : undefined };
 }
 
 /** A file that cannot be read fails once, not once a scenario. */
-function sameFailure(named: readonly Named[]): LintOutcome[] | undefined {
-  const [first] = named;
-  const error = first?.outcome.report.error;
+function sameFailure(outcomes: readonly LintOutcome[]): LintOutcome[] | undefined {
+  const [first] = outcomes;
+  const error = first?.report.error;
   if (first === undefined || error === undefined || error === null) return undefined;
-  const isSame = ({ outcome: { report } }: Named) =>
-    report.nodes === 0 && report.error?.message === error.message;
-  if (!named.every(isSame)) return undefined;
-  const { scenario: _, samples: __, ...report } = first.outcome.report;
-  return [{ ...first.outcome, report }];
+  const isSame = ({ report }: LintOutcome) => report.nodes === 0 && report.error?.message === error.message;
+  if (!outcomes.every(isSame)) return undefined;
+  return [first];
 }
 
-function distinct(named: readonly Named[]): LintOutcome[] {
-  const byName = new Map<string, LintOutcome>();
-  for (const { name, outcome } of named) if (!byName.has(name)) byName.set(name, outcome);
-  return [...byName.values()];
+function distinct(planned: readonly Planned<LintOutcome>[]): LintOutcome[] {
+  const { rows, left, notices } = rowsOf(planned);
+  const byName = new Map<string, Row<LintOutcome>>();
+  for (const row of rows) if (!byName.has(row.name)) byName.set(row.name, row);
+  const budgets = budgetsElsewhere(left.map(({ report }) => report));
+  return [...byName.values()].map((row, index) => {
+    const { report } = row.outcome;
+    const own = index === 0 ? [...(report.budgets ?? []), ...budgets] : [];
+    const noted = {
+      ...report,
+      ...(own.length > 0 ? { budgets: own } : {}),
+      notices: [...report.notices, ...notices],
+    };
+    return { ...row.outcome, report: named(noted, row) };
+  });
+}
+
+function named(report: ModelReport, { name, outcome: { samples } }: Row<LintOutcome>): ModelReport {
+  if (name === "") return report;
+  const { path, ...rest } = report;
+  return { path, scenario: name, ...(samples === undefined ? {} : { samples }), ...rest };
 }

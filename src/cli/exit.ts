@@ -35,8 +35,7 @@ export function verdictOf(
   if (summary.failedModels > 0) return { exitCode: exitCodes.failure };
   if (exitZero) return { exitCode: exitCodes.clean };
   const fixable = failOn === "fixable" ? whyFixable({ summary, models }) : undefined;
-  if (fixable !== undefined)
-    return { exitCode: exitCodes.findings, why: `${fixable}, which --fail-on fixable fails` };
+  if (fixable !== undefined) return { exitCode: exitCodes.findings, why: fixable };
   if (failOn === "error" && summary.errors > 0) return { exitCode: exitCodes.findings };
   const exceeded = exceededBudgets(models);
   if (exceeded !== undefined) return { exitCode: exitCodes.findings, why: exceeded };
@@ -45,22 +44,36 @@ export function verdictOf(
   return { exitCode: exitCodes.findings, why };
 }
 
-/** What `--fix` would repair, and in which scenarios, for it takes one; undefined where there is nothing. */
+const fails = "which --fail-on fixable fails";
+
+/** What `--fix` would repair, where, and in which scenarios, for it takes one; undefined where there is nothing. */
 function whyFixable(report: Pick<LintReport, "summary" | "models">): string | undefined {
   const counts = new Map<string, number>();
-  let fixable = 0;
-  for (const { groups, scenario } of report.models) {
-    const own = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info").length;
-    fixable += own;
-    if (own > 0 && scenario !== undefined) counts.set(scenario, (counts.get(scenario) ?? 0) + own);
+  const places: string[] = [];
+  for (const { path, groups, findings, scenario } of report.models) {
+    const own = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info");
+    const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
+    for (const group of own) {
+      const [first = ""] = group.findings;
+      places.push(`${path}: ${[group.code, nodes.get(first) ?? []].flat().join(" ")}`);
+    }
+    if (own.length > 0 && scenario !== undefined)
+      counts.set(scenario, (counts.get(scenario) ?? 0) + own.length);
   }
-  if (fixable > 0)
-    return `${counted(fixable, "entry", "entries")} that --fix repairs${scenariosText(counts)}`;
-  return unnamedSaving(report) > 0 ? "--fix saves time by what no finding names" : undefined;
+  if (places.length > 0)
+    return `${counted(places.length, "entry", "entries")} that --fix repairs${scenariosText(counts)}, ${fails}: ${placesText(places)}`;
+  return unnamedSaving(report) > 0 ? `--fix saves time by what no finding names, ${fails}` : undefined;
 }
 
-/** Scenarios that are named before the rest is counted. */
+/** Scenarios and entries that are named before the rest is counted. */
 const mostNamed = 4;
+
+/** `misaligned_cnn.onnx: TC101 /a/a.0/Conv`: once, however many scenarios have it. */
+function placesText(places: readonly string[]): string {
+  const all = [...new Set(places)];
+  const more = all.length > mostNamed ? ` and ${all.length - mostNamed} more` : "";
+  return `${all.slice(0, mostNamed).map(printable).join("; ")}${more}`;
+}
 
 /** ` (4 in scenario "prompt", 3 in "step"; --fix takes one)`. */
 function scenariosText(counts: ReadonlyMap<string, number>): string {

@@ -116,8 +116,7 @@ export interface ModelComparison {
   /** Null where one of the two is not there or contradicts itself. */
   readonly time: TimeChange | null;
   /**
-   * Null where `time` is of the types that are stored; where products of both are stored in the same ones, set only where it differs by more
-   * than the interval of `time`, or says otherwise.
+   * Of both in the types that they store. Null where these are what `time` is of, and where neither says that anything differs.
    */
   readonly stored: StoredChange | null;
   /**

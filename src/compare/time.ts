@@ -33,8 +33,8 @@ export function compareTimes(
 }
 
 /**
- * What the files take as they are stored, where their products are not of the same types, or where that differs by more than `asked`, the
- * difference in the target's precision, has room for, or is another verdict; else it is `asked` in other words.
+ * What the files take as they are stored, where either runs otherwise so than in the target's precision, of which `asked` is the difference; null where
+ * neither does, and where nothing differs in either.
  */
 export function storedTimes(
   base: Workload,
@@ -44,10 +44,11 @@ export function storedTimes(
   if ([base, head].every(({ target }) => target.precision === "as-is")) return null;
   const [before, after] = [base, head].map((each) => pricedAt(each, "as-is", cost));
   if (before === undefined || after === undefined) return null;
+  const runsAlike = (asStored: Workload, inTarget: Workload) =>
+    differenceBetween(asStored, inTarget, cost).steps.length === 0;
+  if (runsAlike(before, base) && runsAlike(after, head)) return null;
   const { time } = compareTimes(before, after, cost, names);
-  const isWithin = time.microseconds >= asked.low && time.microseconds <= asked.high;
-  const isAlike = isWithin && time.verdict === asked.verdict;
-  if (isAlike && haveSameTypes(base, head)) return null;
+  if (time.verdict === "same" && asked.verdict === "same") return null;
   return { base: before.timeline.microseconds, head: after.timeline.microseconds, time };
 }
 

@@ -7,7 +7,8 @@ import { isHalf } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { WrittenSaving } from "../workload/account.ts";
-import type { WorkloadChange } from "../workload/change.ts";
+import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import { lossElsewhere } from "../workload/elsewhere.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
@@ -25,7 +26,7 @@ import {
   unchanged,
 } from "./pipeline.ts";
 import { inTurn, runToFixedPoint } from "./rounds.ts";
-import { isTimedAsStored, keepsTypes } from "./stored-types.ts";
+import { asksForLayout, isTimedAsStored, keepsTypes } from "./stored-types.ts";
 
 export interface Unsafe {
   /** What they begin with: of a file that stays FP32, what safe fixes gain in FP32. */
@@ -48,12 +49,13 @@ export function decideUnsafe(fixes: SafeFixes, settings: FixSettings, whole: num
   const kept = stored.fixed.model;
   const plain = () => floatFrom(stored, settings, whole);
   if (keepsTypes(settings)) return floatInLayout(fixes, settings, whole);
-  if (!changesTypes(settings)) return plain();
+  if (!changesTypes(settings))
+    return paddedBehind(plain(), inTarget, settings, (safe) => floatFrom(safe, settings, whole));
   const inHalf = (options: Partial<FixSettings["options"]>) =>
     halved(inTarget, { ...settings, options: { ...settings.options, ...options } }, whole);
   const foreseen = layoutInHalf(inTarget.fixed.model, settings, whole);
   if (settings.options.halfOnlyWhereFaster !== true) {
-    const asked = inHalf({});
+    const asked = paddedBehind(inHalf({}), inTarget, settings, (safe) => halved(safe, settings, whole));
     return asked.isHalved || stored === inTarget ? { ...asked, foreseen } : notHalved(plain(), asked);
   }
   const halves = [inHalf({})];
@@ -77,9 +79,10 @@ function floatInLayout(
   settings: FixSettings,
   whole: number,
 ): Unsafe {
-  const plain = floatFrom(stored, settings, whole);
-  if (inTarget === stored) return plain;
-  const padded = floatFrom(inTarget, settings, whole);
+  const from = (safe: SafeFix) => floatFrom(safe, settings, whole);
+  const plain = from(stored);
+  if (inTarget === stored) return paddedBehind(plain, stored, settings, from);
+  const padded = from(inTarget);
   const [before, after] = [plain, padded].map(({ fixed }) => asWritten(fixed.model, settings));
   if (before === undefined || after === undefined) return plain;
   const saves = writtenBetween(before, after, settings.cost);
@@ -87,6 +90,34 @@ function floatInLayout(
   const where = plain.fixed.changed ? "in NHWC and the types that it stores" : undefined;
   const declined = whyNotPadded(saves, settings.target.precision, where);
   return { ...plain, safe: { ...stored, fixed: left(stored.fixed.model, declined), declined } };
+}
+
+/**
+ * Padding that is not sure to gain in the layout of the file, and is so in NHWC that is asked for by name: else the file that is written would be
+ * padded by whoever repairs it again. `from`: the layout of what safe fixes leave.
+ */
+function paddedBehind(
+  plain: Unsafe,
+  { fixed, attempt }: SafeFix,
+  settings: FixSettings,
+  from: (safe: SafeFix) => Unsafe,
+): Unsafe {
+  if (fixed.changed || !asksForLayout(settings) || !plain.fixed.changed) return plain;
+  const made = attempt?.();
+  if (made === undefined) return plain;
+  const padded = from(made);
+  const [before, after] = [plain, padded].map(({ fixed: { model } }) => model);
+  return before !== undefined && after !== undefined && gainsThere(before, after, settings) ? padded : plain;
+}
+
+/** As safe fixes do: in what the target computes in and in the types that are stored, and no other stack loses by it. */
+function gainsThere(before: OpenModel, after: OpenModel, settings: FixSettings): boolean {
+  const { cost, others = [] } = settings;
+  const [was, is] = [priced(before, settings), priced(after, settings)];
+  if (!isSureGain(changeBetween(was, is, cost).saves, was, settings)) return false;
+  const [stored, padded] = [asWritten(before, settings), asWritten(after, settings)];
+  if (!isSureGain(writtenBetween(stored, padded, cost), stored, settings)) return false;
+  return lossElsewhere(was, is, settings, others) === undefined;
 }
 
 /** What was asked for by name and is not there to be made, with what is said of it. */

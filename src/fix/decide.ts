@@ -36,6 +36,8 @@ export interface SafeFix {
    * time it takes as long as solving. What is joined may be done.
    */
   readonly whyUnsolved?: () => string;
+  /** What is not sure to gain in the file as it is, and may be in another layout: made all the same. Undefined where there is nothing. */
+  readonly attempt?: () => SafeFix | undefined;
 }
 
 const sureOfLittle = "what it is sure to save at single products is below --min-saving";
@@ -48,13 +50,15 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
   const before = priced(original, settings);
   const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
   if (settings.onlyWhereFaster === true && !isWorthSolving(original, before, safe)) {
-    let why: string | undefined;
-    const whyUnsolved = () => {
-      why ??= decideSafe(original, { ...settings, remaining: undefined }).declined ?? sureOfLittle;
-      return why;
+    let known: SafeFix | undefined;
+    const solved = () => {
+      known ??= decideSafe(original, { ...settings, remaining: undefined });
+      return known;
     };
+    const whyUnsolved = () => solved().declined ?? sureOfLittle;
+    const attempt = () => (solved().fixed.changed ? solved() : solved().attempt?.());
     const joined = joinedAlone(original, safe);
-    if (joined !== undefined) return { ...judged(joined, original, safe), whyUnsolved };
+    if (joined !== undefined) return { ...judged(joined, original, safe), whyUnsolved, attempt };
   }
   return judged(repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe), original, safe);
 }
@@ -99,7 +103,7 @@ function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): 
     low > 0
       ? "below --min-saving in the whole model"
       : `the repaired model may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
-  return { ...nothing, declined, foregone: microseconds };
+  return { ...nothing, declined, foregone: microseconds, attempt: () => ({ fixed, after, change }) };
 }
 
 const guardOff = "--no-stack-guard repairs it all the same";

@@ -30,10 +30,12 @@ export interface FixOutcome {
   readonly diff: ModelDiff;
   /** Where the model stands before and after each step that was taken. */
   readonly account: readonly AccountStep[];
-  /** Of the account: where the repair begins, and where it ends. */
+  /** Of the account, in `precision`: where the repair begins, and where it ends. */
   readonly microseconds: { readonly before: number; readonly after: number };
-  /** The same in the types that the file stores, where the account is of another precision and the repair keeps the types; else null. */
-  readonly stored: { readonly before: number; readonly after: number } | null;
+  /** What `microseconds` are computed in: what the target was asked for, or `as-is` for the types that both files store. */
+  readonly precision: AccountStep["precision"];
+  /** The file before and the file after, each in the types that it stores: what the repair comes to. */
+  readonly stored: { readonly before: number; readonly after: number };
   /** Symbols that nobody bound, and that do not follow from those that somebody did, with the size at which each is priced. */
   readonly assumed: Readonly<Record<string, number>>;
   readonly proof: Proof | null;
@@ -94,25 +96,27 @@ export function outcomeOf(
       before: startOf(account, settings).microseconds,
       after: account.at(-1)?.microseconds ?? 0,
     },
-    stored: storedOf(account, fixed, settings),
+    ...storedOf(account, fixed, settings),
     assumed: start === undefined ? {} : assumedOf(start.workload),
     measurement,
   };
 }
 
-/** Undefined where the account is of the types that are stored, or the repair changes them: then the account tells it all. */
+/** Where the account is of the types that are stored, or the repair changes them, it tells it all. */
 function storedOf(
   account: readonly AccountStep[],
   { model, changed }: FixedModel,
   settings: FixSettings,
-): FixOutcome["stored"] {
-  const exported = account.find(({ step }) => step === "exported");
-  const isAsStored = !account.some(({ step }) => step === "precision");
+): Pick<FixOutcome, "precision" | "stored"> {
+  const inTarget = account.find(({ step }) => step === "precision");
+  const before = account[0]?.microseconds ?? 0;
   // Where half was asked for, the account begins and ends with stored types, whether or not it was made.
-  const isOfStored = isAsStored || changesTypes(settings);
-  if (exported === undefined || isOfStored || !changed) return null;
+  if (inTarget === undefined || changesTypes(settings))
+    return { precision: "as-is", stored: { before, after: account.at(-1)?.microseconds ?? 0 } };
+  const { precision } = inTarget;
+  if (!changed) return { precision, stored: { before, after: before } };
   const after = pricedAt(priced(model, settings), "as-is", settings.cost);
-  return { before: exported.microseconds, after: after.timeline.microseconds };
+  return { precision, stored: { before, after: after.timeline.microseconds } };
 }
 
 function assumedOf({ facts, bindings }: Workload): FixOutcome["assumed"] {

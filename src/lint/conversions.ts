@@ -36,8 +36,6 @@ export function productsOnFloats({
   target,
 }: LintContext): ReadonlyMap<WhyFloats, readonly [CostedProduct, ...CostedProduct[]]> {
   const found = new Map<WhyFloats, [CostedProduct, ...CostedProduct[]]>();
-  // In INT8 as it is asked for all products are of codes.
-  if (target.precision === "int8") return found;
   for (const product of products) {
     const why = product.codes && whyFloats(product.codes, product.work, target);
     if (why === undefined) continue;

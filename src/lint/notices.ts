@@ -2,6 +2,7 @@
 import type { Facts } from "../facts/infer.ts";
 import type { Precision } from "../hardware/target.ts";
 import { compact } from "../ir/format.ts";
+import { isOfCodes } from "../workload/codes.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import { percentOf } from "./formats.ts";
@@ -39,7 +40,7 @@ export function elsewhereNotices(why: string | undefined): NoticeReport[] {
 
 /** A file of codes at a prediction that takes its products for floats which somebody is yet to quantize. */
 export function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
-  const count = precision === "int8" ? products.filter(({ codes }) => codes !== undefined).length : 0;
+  const count = precision === "int8" ? products.filter(isOfCodes).length : 0;
   if (count === 0) return [];
   const message = `${count} of ${products.length} products are quantized already: they are predicted as INT8, whatever the stack does with their codes; --precision as-is predicts them as they run`;
   return [{ code: "quantized-already", message }];

@@ -3,17 +3,10 @@ import type { Saving } from "../cost/model.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { ProductWork } from "../ops/work.ts";
 import type { Workload } from "../workload/workload.ts";
+import { AxisTargets } from "./axis-targets.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
 import type { DecidedProduct } from "./decision.ts";
-
-/** Below the multiple of the format: half and quarter vectors. */
-const partialSteps = [2, 4];
-/** Several vectors: whole tiles of a kernel. */
-const wholeSteps = [1, 2, 4, 8];
-/** Beyond this a wider layer is another network. */
-const widestGrowth = 1.5;
-/** A smaller size that saves nearly as much wins: the model stays small, and predictions are no finer than this. */
-const goodEnough = 0.8;
+import { goodEnough, paddedSizes } from "./padding-sizes.ts";
 
 export interface Axis<W extends ProductWork<number>> {
   readonly name: keyof W & string;
@@ -22,29 +15,14 @@ export interface Axis<W extends ProductWork<number>> {
   readonly fields?: readonly (keyof W & string)[];
   /** Copies of it in the field: `groups` for channels a group. */
   readonly copies?: number;
+  /** The size that it gets where it gets another, a copy: other products have the axis as well. */
+  readonly target?: number;
 }
 
 export interface Padding {
   /** New size by axis name; an axis that is better left alone keeps its size. */
   readonly sizes: ReadonlyMap<string, number>;
   readonly saves: Saving;
-}
-
-export function alignUp(size: number, multiple: number): number {
-  return Math.ceil(size / multiple) * multiple;
-}
-
-/**
- * Sizes above `size`, ascending: multiples of `multiple`, and for a size below it even ones too. Always holds the next
- * multiple, unless `size` is one.
- */
-export function paddedSizes(size: number, multiple: number): number[] {
-  const aligned = alignUp(size, multiple);
-  const limit = Math.max(aligned, size * widestGrowth);
-  const partial = size < multiple ? partialSteps : [];
-  const steps = [...partial, ...wholeSteps.map((step) => step * multiple)];
-  const sizes = steps.map((step) => alignUp(size, step));
-  return [...new Set(sizes)].filter((each) => each > size && each <= limit).sort((a, b) => a - b);
 }
 
 /**
@@ -60,8 +38,14 @@ export function paddingOf<W extends ProductWork<number>>(
   const decided = context.decision?.paddedOf<W>(product, work.kind);
   if (decided !== undefined) return decidedPadding(decided, all);
   const multiple = context.alignment(work.dtype);
-  const axes = all.filter(({ size }) => size % multiple !== 0);
-  return axes.length === 0 ? undefined : bestPadding(product, work, axes, context);
+  const off = all.filter(({ size }) => size % multiple !== 0);
+  if (off.length === 0) return undefined;
+  const targets = AxisTargets.of(context);
+  const axes = off.map((axis) => {
+    const target = targets.targetOf(product, axis.fields?.[0] ?? axis.name);
+    return target === undefined ? axis : { ...axis, target: target / (axis.copies ?? 1) };
+  });
+  return bestPadding(product, work, axes, context);
 }
 
 function decidedPadding<W extends ProductWork<number>>(
@@ -106,7 +90,10 @@ function searchPadding<W extends ProductWork<number>>(
   context: LintContext,
 ): Padding | undefined {
   const multiple = context.alignment(work.dtype);
-  const choices = axes.map(({ size }) => [size, ...paddedSizes(size, multiple)]);
+  const choices = axes.map(({ size, target }) => [
+    size,
+    ...(target === undefined ? paddedSizes(size, multiple) : [target]),
+  ]);
   const tried = combinations(choices).map((sizes) => ({
     sizes,
     volume: sizes.reduce((total, size) => total * size, 1),

@@ -88,6 +88,14 @@ function safeFlags(step: AccountStep, account: readonly AccountStep[]): string {
   return times === undefined ? "--fix" : `--fix; as stored ${times}`;
 }
 
+/** Whoever has quantized a model is not told to: what is left is a matter of what runs it. */
+const toCodes = {
+  none: "once somebody has quantized it",
+  some: "once somebody has quantized the rest",
+  all: "its products are of codes as it is",
+  "as-floats": "where its codes are multiplied (TC205)",
+} as const satisfies Record<NonNullable<AccountStep["quantized"]> | "none", string>;
+
 /** No fix quantizes; TF32 is no type of a file. */
 const waysTo: Readonly<
   Record<AccountStep["precision"], (step: AccountStep, account: readonly AccountStep[]) => string>
@@ -97,7 +105,7 @@ const waysTo: Readonly<
   bf16: (step, account) => toHalf(step, "bf16", account),
   tf32: () => setting,
   fp32: () => setting,
-  int8: () => "once somebody has quantized it",
+  int8: ({ quantized }) => toCodes[quantized ?? "none"],
 };
 
 /** What a step is called, and the command that takes it. */

@@ -143,10 +143,12 @@ export function failureAdvice(failed: readonly Pick<FixOutcome["notes"][number],
 }
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
-function blockedText({ notes }: FixOutcome, palette: Palette): string {
+function blockedText({ notes, changed }: FixOutcome, palette: Palette): string {
   const counts = new Map<string, number>();
-  for (const { kind, message, rule } of notes) {
-    if (kind === "blocked" && rule === undefined) counts.set(message, (counts.get(message) ?? 0) + 1);
+  for (const { kind, pass, message, rule } of notes) {
+    // Where nothing is turned, what has no NHWC is why.
+    const isWhy = kind === "blocked" || (kind === "kept" && pass === "channels-last" && !changed);
+    if (isWhy && rule === undefined) counts.set(message, (counts.get(message) ?? 0) + 1);
   }
   const lines = [...counts].map(
     ([message, count]) => `  note   ${message}${count > 1 ? ` (${count}×)` : ""}`,

@@ -13,7 +13,9 @@ export interface FixView {
   /** That ask for it; null where nothing could be repaired. */
   readonly flags?: readonly string[] | null;
   readonly microseconds: { readonly before: number; readonly after: number } | null;
-  /** The same in the types that the file stores, where `microseconds` are of another precision and the types stay. */
+  /** What these are computed in; `as-is`: in the types that the files store. */
+  readonly precision?: AccountStep["precision"] | null;
+  /** The file before and the file after, each in the types that it stores. */
   readonly stored?: { readonly before: number; readonly after: number } | null;
   readonly account: readonly AccountStep[] | null;
   /** Symbols that nobody bound, and the size at which each is priced. */
@@ -40,12 +42,12 @@ export interface Headline {
 /** What a repair comes to: as the file that is written stores it. */
 export function headlineOf({
   microseconds,
+  precision,
   stored,
-  account,
-}: Pick<FixView, "microseconds" | "stored" | "account">): Headline | undefined {
+}: Pick<FixView, "microseconds" | "precision" | "stored">): Headline | undefined {
   if (microseconds === null) return undefined;
-  if (stored == null) return { ...microseconds, stored: "", inTarget: undefined };
-  const precision = account?.find(({ step }) => step === "precision")?.precision ?? "the target's precision";
+  if (stored == null || precision == null || precision === "as-is")
+    return { ...microseconds, stored: "", inTarget: undefined };
   const { before, after } = microseconds;
   return {
     ...stored,

@@ -8,13 +8,24 @@ interface Problem {
   /** `overrides[0].rules.TC101` */
   readonly key: string;
   readonly what: string;
+  /** Whether it is a list where one value is expected. */
+  readonly isList?: boolean;
 }
 
 /** Throws InputError `code` naming the file and the key. */
 export function checkConfig(value: unknown, schema: Schema, file: string, code = "bad-config"): void {
-  for (const { key, what } of problemsOf(value, schema, "")) {
-    throw new InputError(code, `${file}: ${key === "" ? "" : `${key}: `}${what}`);
+  for (const { key, what, isList } of problemsOf(value, schema, "")) {
+    const several = isList === true ? severalText(key, schema) : "";
+    throw new InputError(code, `${file}: ${key === "" ? "" : `${key}: `}${what}${several}`);
   }
+}
+
+/** Flags take several targets and sizes in one list; a configuration has a scenario for each. */
+function severalText(key: string, { properties = {} }: Schema): string {
+  const [first = ""] = key.split(".");
+  const { scenarios } = properties;
+  const takes = scenarios?.items?.properties ?? {};
+  return Object.hasOwn(takes, first) ? `; several are "scenarios": [{ "name": …, "${first}": … }, …]` : "";
 }
 
 function* problemsOf(value: unknown, schema: Schema, key: string): Generator<Problem> {
@@ -24,7 +35,7 @@ function* problemsOf(value: unknown, schema: Schema, key: string): Generator<Pro
     return;
   }
   if (!hasType(value, schema)) {
-    yield wrong(key, value, describe(schema));
+    yield { ...wrong(key, value, describe(schema)), isList: Array.isArray(value) };
     return;
   }
   if (typeof value === "string") yield* stringProblems(value, schema, key);

@@ -5,6 +5,7 @@
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
 import { differenceBetween } from "./change.ts";
+import { type Quantized, quantizedIn } from "./codes.ts";
 import { leastOf } from "./least.ts";
 import { isMeasured } from "./measured.ts";
 import type { Workload } from "./workload.ts";
@@ -44,6 +45,8 @@ export interface AccountStep {
   readonly command?: string;
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
+  /** Of a step to INT8: how far the file is quantized already, which is not what the step asks of anyone. */
+  readonly quantized?: Quantized;
 }
 
 export interface WrittenSaving extends Saving {
@@ -73,10 +76,26 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
     const saves =
       change === undefined || last === undefined ? null : subtracted(change.saves, last, workload);
-    steps.push({ step, microseconds, low, high, saves, precision, ...measured, ...asFile(said) });
+    steps.push({
+      step,
+      microseconds,
+      low,
+      high,
+      saves,
+      precision,
+      ...measured,
+      ...asFile(said),
+      ...codesOf(step, workload),
+    });
     last = workload;
   }
   return steps;
+}
+
+function codesOf(step: AccountStepName, { products, target }: Workload): Pick<AccountStep, "quantized"> {
+  const isAsked = step === "precision" && target.precision === "int8";
+  const quantized = isAsked ? quantizedIn(products, target) : undefined;
+  return quantized === undefined ? {} : { quantized };
 }
 
 /** What is said of it beside the workload. */

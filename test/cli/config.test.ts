@@ -64,6 +64,21 @@ describe("the check of a configuration", () => {
       /rules\.TC101: found "errors", expected one of .*did you mean "error"/,
     ],
     ["an unknown GPU", { gpu: "h20" }, /gpu: found "h20", expected one of .*"h200"/],
+    [
+      "a list of what scenarios are for",
+      { gpu: ["l4", "h200"] },
+      /gpu: found \["l4", "h200"\], expected one of .*; several are "scenarios": \[\{ "name": …, "gpu": … \}, …\]$/,
+    ],
+    [
+      "a list of sizes",
+      { dims: { batch: [1, 8] } },
+      /dims\.batch: found \[1, 8\].*; several are "scenarios"/,
+    ],
+    [
+      "a list where nothing takes several",
+      { calibration: ["a"] },
+      /calibration: found \["a"\], expected a string$/,
+    ],
     ["a share that is none", { minSaving: "many" }, /minSaving: found "many", expected .*percentage/],
     ["a share above one", { errorShare: 5 }, /errorShare: found 5, expected/],
     ["a negative size", { dims: { batch: -1 } }, /dims\.batch: found -1, expected a whole number/],

@@ -35,7 +35,7 @@ test.each([
   (low, suppressed, expected) => {
     const saves = { microseconds: 10, low, high: 20 };
     const step = { ...saves, step: "safe", saves, precision: "fp16" } as const;
-    const model = { path: "m.onnx", groups: [], suppressed, account: [step] };
+    const model = { path: "m.onnx", groups: [], findings: [], suppressed, account: [step] };
     const report = { summary: none, models: [model as unknown as ModelReport] };
     expect(verdictOf(report, { exitZero: false, failOn: "fixable" }).exitCode).toBe(expected);
     expect(verdictOf(report, { exitZero: false }).exitCode).toBe(0);
@@ -43,20 +43,39 @@ test.each([
 );
 
 test("what --fix repairs says in which scenario", () => {
-  const fixable = { fix: "safe", severity: "warn" } as const;
+  const entry = (node: string, fix = "safe") => ({
+    group: { code: "TC101", fix, severity: "warn", findings: [node] },
+    finding: { node, fingerprint: node },
+  });
+  const reportOf = (path: string, scenario: string, entries: readonly ReturnType<typeof entry>[]) => ({
+    path,
+    scenario,
+    groups: entries.map(({ group }) => group),
+    findings: entries.map(({ finding }) => finding),
+  });
   const models = [
-    { path: "m.onnx", scenario: "prompt", groups: [fixable, fixable] },
-    { path: "m.onnx", scenario: "step", groups: [{ ...fixable, fix: "unsafe" }] },
-    { path: "n.onnx", scenario: "prompt", groups: [fixable] },
+    reportOf("m.onnx", "prompt", [entry("a"), entry("b")]),
+    reportOf("m.onnx", "step", [entry("c", "unsafe")]),
+    reportOf("n.onnx", "prompt", [entry("a")]),
   ] as unknown as ModelReport[];
+  const where = "m.onnx: TC101 a; m.onnx: TC101 b; n.onnx: TC101 a";
   const policy = { exitZero: false, failOn: "fixable" } as const;
   expect(verdictOf({ summary: { ...none, fixable: 3 }, models }, policy).why).toBe(
-    '3 entries that --fix repairs (3 in scenario "prompt"; --fix takes one), which --fail-on fixable fails',
+    `3 entries that --fix repairs (3 in scenario "prompt"; --fix takes one), which --fail-on fixable fails: ${where}`,
   );
   const plain = models.map(({ scenario: _, ...model }) => model);
   expect(verdictOf({ summary: { ...none, fixable: 3 }, models: plain }, policy).why).toBe(
-    "3 entries that --fix repairs, which --fail-on fixable fails",
+    `3 entries that --fix repairs, which --fail-on fixable fails: ${where}`,
   );
+  const many = [
+    reportOf(
+      "m.onnx",
+      "",
+      Array.from({ length: 9 }, (_, at) => entry(`n${at}`)),
+    ),
+  ];
+  const { why } = verdictOf({ summary: none, models: many as unknown as ModelReport[] }, policy);
+  expect(why).toMatch(/: TC101 n3 and 5 more$/);
 });
 
 const colors = [

@@ -72,6 +72,18 @@ describe("a product that --fix leaves off the multiple", () => {
     expect(text.match(/left {3}TC101 "first", "second"/g)).toHaveLength(1);
   });
 
+  it("has no NHWC form, where that was asked for and nothing else is to be done", async () => {
+    const signal = {
+      node: [node("Conv", ["x", "w"], ["y"], { name: "conv" })],
+      input: [info("x", [1, 32, 64])],
+      output: [info("y", [1, 64, 62])],
+      initializer: [floats("w", [64, 32, 3], noise(64 * 32 * 3, 1))],
+    };
+    const { text } = await fix(signal, "--layout", "nhwc");
+    expect(text).toContain("nothing to fix");
+    expect(text).toContain("note   1 convolution stays NCHW: 1 spatial axis, expected 2");
+  });
+
   it("is none where nothing runs it: it is computed ahead of time", async () => {
     const large = node("ConstantOfShape", ["rows"], ["filled"], { name: "large" });
     const { left, text } = await fix({

@@ -160,6 +160,75 @@ describe("scenarios of a configuration", () => {
     expect([0, 1]).toContain(one.exitCode);
   });
 
+  describe("whose sizes a model has no place for", () => {
+    const scenarios = (...listed: object[]) =>
+      bench.folder.write("tc-lint.config.json", JSON.stringify({ scenarios: listed }));
+
+    test("make no row of their own, count for nothing, and are named in one note", async () => {
+      bench.folder.write("fixed.onnx", bytesOf(headModel()));
+      const alone = await bench.jsonOf(["fixed.onnx", "--no-config"]);
+      scenarios({ name: "b32", dims: { batch: 32 } }, { name: "b1", dims: { batch: 1 } });
+      const { models, summary } = await bench.jsonOf(["fixed.onnx"]);
+      expect(models.map(({ scenario }) => scenario)).toEqual([undefined]);
+      expect(summary).toEqual(alone.summary);
+      const { stdout } = await bench.tcLint(["fixed.onnx"]);
+      expect(stdout.match(/no row for scenarios "b32", "b1"/g)).toHaveLength(1);
+      expect(stdout).toContain('the model has no dimension named "batch": no row for');
+    });
+
+    test("leave the rows of those that it has a place for", async () => {
+      head();
+      scenarios({ name: "s5", dims: { sequence: 5 } }, { name: "b8", dims: { batch: 8, sequence: 5 } });
+      const { models } = await bench.jsonOf(["head.onnx"]);
+      expect(models.map(({ scenario, symbols }) => [scenario, symbols])).toEqual([["b8", { batch: 8 }]]);
+      expect(models[0]?.notices.map(({ message }) => message)).toContain(
+        'the model has no dimension named "sequence": no row for scenario "s5"',
+      );
+    });
+
+    test("keep a target that no other row is of, at the sizes of the model", async () => {
+      bench.folder.write("fixed.onnx", bytesOf(headModel()));
+      scenarios(
+        { name: "edge", gpu: "orin", dims: { batch: 1 } },
+        { name: "cloud", gpu: "h100", dims: { batch: 64 } },
+        { name: "night", gpu: "h100", dims: { batch: 128 } },
+        { name: "b8", dims: { batch: 8 } },
+      );
+      const { models } = await bench.jsonOf(["fixed.onnx"]);
+      expect(models.map(({ scenario, target: { gpu } }) => [scenario, gpu])).toEqual([
+        ["edge", "orin"],
+        ["cloud", "h100"],
+        ["h200, ort-cuda, fp16", "h200"],
+      ]);
+      expect(models[0]?.notices.at(-1)?.message).toBe(
+        'the model has no dimension named "batch": no row for scenarios "night", "b8"; at the model\'s own sizes: scenarios "edge", "cloud"',
+      );
+    });
+
+    test("do not take a budget of another target with them", async () => {
+      head();
+      const budgets = [{ gpu: "l4", maxMicroseconds: 1 }];
+      const listed = [
+        { name: "s5", dims: { sequence: 5 } },
+        { name: "b8", dims: { batch: 8 } },
+      ];
+      bench.folder.write("tc-lint.config.json", JSON.stringify({ budgets, scenarios: listed }));
+      const { models } = await bench.jsonOf(["head.onnx"]);
+      expect(models.map(({ scenario, budgets = [] }) => [scenario, budgets.length])).toEqual([["b8", 1]]);
+    });
+
+    test("are no comparison of their own", async () => {
+      bench.folder.write("fixed.onnx", bytesOf(headModel()));
+      scenarios({ name: "b32", dims: { batch: 32 } }, { name: "b1", dims: { batch: 1 } });
+      bench.folder.write("before.onnx", bytesOf(headModel({ rows: 2048 })));
+      const { stdout } = await bench.tcLint(["compare", "before.onnx", "fixed.onnx", "-f", "json"]);
+      const { models } = JSON.parse(stdout);
+      expect(models).toHaveLength(1);
+      expect(models[0].scenario).toBeUndefined();
+      expect(models[0].notices.at(-1)?.code).toBe("scenario-without-place");
+    });
+  });
+
   test("give way to flags, which is said", async () => {
     configure();
     const { stdout, stderr } = await bench.tcLint(["head.onnx", "--gpu", "l4", "-f", "json"]);

@@ -46,6 +46,18 @@ describe("compare", () => {
     expect(alike.stored).toBeNull();
   });
 
+  test("of two FP32 files always says what they take as stored, within the interval or not", async () => {
+    for (const columns of [4000, 4097, 5000, 8192]) {
+      const files = [product("float32"), product("float32", columns)] as const;
+      const { time, stored, verdict } = await compare(...files, { gpu: "h200", stack: "cudnn" });
+      const asStored = await compare(...files, { gpu: "h200", stack: "cudnn", precision: "as-is" });
+      expect(stored?.time).toEqual(asStored.time);
+      expect(time?.verdict === "slower" ? "slower" : stored?.time.verdict).toBe(verdict);
+    }
+    const half = [product("float16"), product("float16", 4097)] as const;
+    expect((await compare(...half, { gpu: "h200", stack: "cudnn" })).stored).toBeNull();
+  });
+
   test("is as sure of a revert as of the repair", async () => {
     const [base, head] = [network({ widths: [256, 250, 512] }), network()];
     const [repair, revert] = [await compare(base, head), await compare(head, base)];

@@ -59,6 +59,9 @@ describe("where a model stands", () => {
     expect(bestStepText(of(accountOf(["exported", 400], ["precision", 100], ["kept", 120])))).toBe(
       "in FP16 300 µs, 75 % (counted in)",
     );
+    expect(bestStepText(of(accountOf(["exported", 400], ["precision", 390], ["kept", 300])))).toBe(
+      "in FP16 10 µs, 2.5 % (counted in)",
+    );
     expect(bestStepText(of(accountOf(["exported", 400])))).toBe("");
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { attention, conv, linear } from "../../fixtures/layers.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
-import { paddedSizes } from "../../src/lint/padding.ts";
+import { paddedSizes } from "../../src/lint/padding-sizes.ts";
 import type { Finding } from "../../src/lint/result.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { findingsIn, type LintOptions, lint } from "./lint.ts";

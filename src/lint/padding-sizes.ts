@@ -1,0 +1,27 @@
+/** @file Sizes that an axis may be padded to. */
+
+/** Below the multiple of the format: half and quarter vectors. */
+const partialSteps = [2, 4];
+/** Several vectors: whole tiles of a kernel. */
+const wholeSteps = [1, 2, 4, 8];
+/** Beyond this a wider layer is another network. */
+const widestGrowth = 1.5;
+/** A smaller size that saves nearly as much wins: the model stays small, and predictions are no finer than this. */
+export const goodEnough = 0.8;
+
+export function alignUp(size: number, multiple: number): number {
+  return Math.ceil(size / multiple) * multiple;
+}
+
+/**
+ * Sizes above `size`, ascending: multiples of `multiple`, and for a size below it even ones too. Always holds the next
+ * multiple, unless `size` is one.
+ */
+export function paddedSizes(size: number, multiple: number): number[] {
+  const aligned = alignUp(size, multiple);
+  const limit = Math.max(aligned, size * widestGrowth);
+  const partial = size < multiple ? partialSteps : [];
+  const steps = [...partial, ...wholeSteps.map((step) => step * multiple)];
+  const sizes = steps.map((step) => alignUp(size, step));
+  return [...new Set(sizes)].filter((each) => each > size && each <= limit).sort((a, b) => a - b);
+}
