@@ -25,10 +25,11 @@ const flagsOf = (changed: Changed, half?: "fp16" | "bf16") => fixFlags("unsafe",
  * nobody is told to take a step that costs.
  */
 function toHalf(
-  { saves, command, unsure }: AccountStep,
+  { saves, command, unsure, unwritten }: AccountStep,
   half: "fp16" | "bf16",
   account: readonly AccountStep[],
 ): string {
+  if (unwritten === true) return `no fix stores the file in ${precisionNames[half]}`;
   const flags = command ?? flagsOf("precision", half);
   const isSure = saves !== null && saves.low > 0;
   if (isSure && unsure === true) return "without Casts: with them the file may save nothing";

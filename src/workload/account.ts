@@ -44,6 +44,8 @@ export interface AccountStep {
   readonly command?: string;
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
+  /** Set where no fix brings the file to the step's precision: it has no products that could be stored in it. */
+  readonly unwritten?: true;
 }
 
 export interface WrittenSaving extends Saving {
@@ -59,6 +61,7 @@ export interface AccountState {
   readonly needsHalf?: true | undefined;
   readonly command?: string | undefined;
   readonly unsure?: true | undefined;
+  readonly unwritten?: true | undefined;
 }
 
 /** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
@@ -80,12 +83,13 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
 }
 
 /** What is said of it beside the workload. */
-function asFile({ written, needsHalf, command, unsure }: Omit<AccountState, "step" | "workload">) {
+function asFile({ written, needsHalf, command, unsure, unwritten }: Omit<AccountState, "step" | "workload">) {
   return {
     ...(written === undefined ? {} : { written }),
     ...(needsHalf === undefined ? {} : { needsHalf }),
     ...(command === undefined ? {} : { command }),
     ...(unsure === undefined ? {} : { unsure }),
+    ...(unwritten === undefined ? {} : { unwritten }),
   };
 }
 
