@@ -101,10 +101,14 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
   const layout = claimedLayout(listed, { context, later });
   const half = wayToHalf(context, layout);
   const unwritten = writtenHalf(context, false) === null ? ({ unwritten: true } as const) : {};
-  const inHalf = half === null ? { unsure: true as const, ...unwritten } : commanded(half, context);
+  // Where nobody knows the file, what is sure without Casts names what stores it.
+  const known = half ?? (context.halfSaving().low > 0 ? "precision" : undefined);
+  const inHalf = half === null ? { unsure: true as const, ...unwritten } : commanded(known, context);
+  const { microseconds: gained } = context.halfSaving();
+  const toHalf = half !== null && gained <= 0 ? {} : inHalf;
   const states: AccountState[] = [
     { step: "exported", workload: context.asStored() },
-    { step: "precision", workload: context.workload, ...(isHalf(context.target.precision) ? inHalf : {}) },
+    { step: "precision", workload: context.workload, ...(isHalf(context.target.precision) ? toHalf : {}) },
   ];
   if (decision !== undefined) {
     const needsHalf = decision.needsHalf ? ({ needsHalf: true, ...inHalf } as const) : { command: "--fix" };

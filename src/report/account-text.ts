@@ -30,12 +30,12 @@ function toHalf(
   account: readonly AccountStep[],
 ): string {
   if (unwritten === true) return `no fix stores the file in ${precisionNames[half]}`;
-  const flags = command ?? flagsOf("precision", half);
   const isSure = saves !== null && saves.low > 0;
   if (isSure && unsure === true) return "without Casts: with them the file may save nothing";
-  if (lacksCasts(account))
-    return isSure ? `${flags}, without Casts` : `without Casts: --diff --precision ${half} has them`;
-  return isSure || (saves?.microseconds ?? 0) > 0 ? flags : "";
+  if (!lacksCasts(account)) return command ?? "";
+  return command === undefined
+    ? `without Casts: --diff --precision ${half} has them`
+    : `${command}, without Casts`;
 }
 
 /**
