@@ -5,10 +5,11 @@ import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
 import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/decide-unsafe.ts";
-import { type FixSettings, keepPriced } from "../fix/pipeline.ts";
+import { type FixedModel, type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
-import { InputError } from "../ir/errors.ts";
+import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
+import { halfOf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
@@ -22,9 +23,6 @@ import { rebatch } from "../passes/batch/batch.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { customPass } from "../passes/custom/custom.ts";
 import { fold } from "../passes/fold/fold.ts";
-import { half } from "../passes/half/half.ts";
-import { raiseOpset } from "../passes/half/raise-opset.ts";
-import { rescale } from "../passes/half/rescale.ts";
 import { join } from "../passes/join/join.ts";
 import type { Pass, Ranges } from "../passes/pass.ts";
 import { noChange } from "../workload/change.ts";
@@ -96,7 +94,9 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   }
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
-  const fixes = decideStored(model, decideSafe(model, settings), settings);
+  const safe = decideSafe(model, settings);
+  const half = once(() => storedInHalf(safe, settings));
+  const fixes = decideStored(model, safe, settings, () => isStorable(half));
   const { fixed, after, change, declined, foregone, loses, whyUnsolved } = fixes.inTarget;
   return {
     after,
@@ -116,7 +116,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
       return leftReason(reason, declined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
-    inHalf: inHalfOf(fixes, lint, workload),
+    inHalf: inHalfOf(fixes, lint, workload, half),
     inLayout: once(() => writtenInLayout(fixes, settings, workload.timeline.microseconds)),
   };
 }
@@ -129,33 +129,23 @@ function once<T>(work: () => T): () => T {
   };
 }
 
-/** Of larger tensors lint reads none: half precision takes them to be in its range. Masks and epsilons are small. */
-const mostRead = 128 << 10;
-
-function inHalfOf(fixes: SafeFixes, lint: LintSettings, { timeline }: Workload): DecidedFix["inHalf"] {
-  const half = lint.target.precision === "bf16" ? "bf16" : "fp16";
+function inHalfOf(
+  fixes: SafeFixes,
+  lint: LintSettings,
+  { timeline }: Workload,
+  made: () => FixedModel,
+): DecidedFix["inHalf"] {
+  const half = halfOf(lint.target.precision);
   const settings = { ...repairOf(lint, { ...safeFix, half, nhwc: true }), mostRead };
-  let written: ReturnType<typeof writtenInHalf> | undefined;
-  const known = new Map<boolean, WrittenEnd | undefined>();
+  const known = new Map<boolean, WrittenEnd | null | undefined>();
   return (isLaidOut) => {
     if (known.has(isLaidOut)) return known.get(isLaidOut);
-    const found = unlessRefused(() => {
-      written ??= writtenInHalf(fixes, settings, timeline.microseconds);
-      return written(isLaidOut);
-    });
+    const found = unlessRefused(() =>
+      writtenInHalf(fixes, settings, timeline.microseconds, made())(isLaidOut),
+    );
     known.set(isLaidOut, found);
     return found;
   };
-}
-
-/** What no fix writes is no step: an opset without the type, constants that only weights tell. */
-function unlessRefused<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof InputError) return undefined;
-    throw error;
-  }
 }
 
 /** `whole` is why nothing is done to the whole model: what would be done without has no reason of its own. */
@@ -193,6 +183,6 @@ function customPasses(asked: readonly AnyRule[]): readonly Pass[] {
 }
 
 function passesOf(fix: FixChoice): readonly Pass[] {
-  const halves = { none: [], fp16: [rescale, half], bf16: [raiseOpset, half] } as const;
-  return [fold, join, align, ...halves[fix.half ?? "none"], ...(fix.nhwc ? [channelsLast] : [])];
+  const halves = fix.half === undefined ? [] : halfPasses[fix.half];
+  return [fold, join, align, ...halves, ...(fix.nhwc ? [channelsLast] : [])];
 }

@@ -3,7 +3,7 @@
  * FP32: `--fix` alone writes what gains in the types that are stored as well, and `--fix --precision fp16` the rest.
  */
 
-import { isHalf } from "../ir/fix-command.ts";
+import { isHalf, isOfTypes } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { WrittenSaving } from "../workload/account.ts";
@@ -13,34 +13,45 @@ import { writtenBetween } from "../workload/written.ts";
 import { left, type SafeFix } from "./decide.ts";
 import { type FixSettings, priced } from "./pipeline.ts";
 
-/** What safe fixes make for the target, and what of that is written where the file keeps its types: the same, or nothing. */
+/**
+ * What safe fixes make for the target, and what of that is written where the file keeps its types: the same, or nothing. Where no fix brings
+ * the file to the target's types, nobody gets more than that.
+ */
 export interface SafeFixes {
   readonly inTarget: SafeFix;
   readonly asStored: SafeFix;
 }
 
-/** `safe` is what `decideSafe` makes of the model. */
-export function decideStored(original: OpenModel, safe: SafeFix, settings: FixSettings): SafeFixes {
+/**
+ * `safe` is what `decideSafe` makes of the model; `isStorable` whether what it leaves can be brought to the half that the target computes in,
+ * asked where that decides.
+ */
+export function decideStored(
+  original: OpenModel,
+  safe: SafeFix,
+  settings: FixSettings,
+  isStorable: (safe: SafeFix) => boolean,
+): SafeFixes {
   const before = priced(original, settings);
   const both = { inTarget: safe, asStored: safe };
-  if (settings.onlyWhereFaster !== true || !safe.fixed.changed || !isHalf(before.target.precision))
+  if (settings.onlyWhereFaster !== true || !safe.fixed.changed || !isOfTypes(before.target.precision))
     return both;
   const { cost, minSaving } = settings;
   const written = writtenBetween(before, safe.after, cost);
   const least = minSaving * pricedAt(before, "as-is", cost).timeline.microseconds;
   if (written.low > 0 && written.microseconds >= least) return both;
-  const declined = whyLeft(written, before.target.precision);
+  const { precision } = before.target;
+  const isMade = isHalf(precision) && isStorable(safe);
+  const declined = whyLeft(written, isMade ? precision : undefined);
   const foregone = safe.change.saves.microseconds;
-  return {
-    inTarget: safe,
-    asStored: { fixed: left(original, declined), after: before, change: noChange, declined, foregone },
-  };
+  const asStored = { fixed: left(original, declined), after: before, change: noChange, declined, foregone };
+  return { inTarget: isMade ? safe : asStored, asStored };
 }
 
-/** `where`: in what the repaired model was looked at. */
+/** `half`: by which it is made all the same; `where`: in what the repaired model was looked at. */
 export function whyLeft(
   { microseconds, low, high, after }: WrittenSaving,
-  half: string,
+  half: string | undefined,
   where = "in the types that it stores",
 ): string {
   const times = `${duration(after + microseconds)} → ${duration(after)}`;
@@ -48,5 +59,6 @@ export function whyLeft(
     low > 0
       ? `saves less than --min-saving: predicted ${times}`
       : `may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
-  return `${where} the repaired model ${why}; --precision ${half} makes it, in half`;
+  const instead = half === undefined ? "" : `; --precision ${half} makes it, in half`;
+  return `${where} the repaired model ${why}${instead}`;
 }

@@ -153,19 +153,19 @@ export interface WrittenEnd {
 
 /**
  * The file that half precision makes where it is asked for by name, with what stays FP32 and the Casts between; `isLaidOut`: in the layout that
- * pays behind it. Undefined where it changes nothing. Throws InputError.
+ * pays behind it. Null where it changes nothing. `half` is what safe fixes leave, brought to half.
  */
 export function writtenInHalf(
-  { inTarget, asStored: stored }: SafeFixes,
+  { asStored: stored }: SafeFixes,
   asked: FixSettings,
   whole: number,
-): (isLaidOut: boolean) => WrittenEnd | undefined {
+  half: FixedModel,
+): (isLaidOut: boolean) => WrittenEnd | null {
   const options = { ...asked.options, halfOnlyWhereFaster: false, halfUnpriced: true };
   const settings = { ...asked, options };
-  const half = broughtToHalf(inTarget.fixed, settings);
   const before = asWritten(stored.fixed.model, settings);
   return (isLaidOut) => {
-    if (!half.changed) return undefined;
+    if (!half.changed) return null;
     const { fixed } = isLaidOut ? laidOut(half, settings, whole) : { fixed: half };
     const after = asWritten(fixed.model, settings);
     const written = writtenBetween(before, after, settings.cost);
@@ -247,7 +247,7 @@ function halved(safe: SafeFix, settings: FixSettings, whole: number): Unsafe {
   return { safe, ...laidOut(half, settings, whole), isHalved: half.changed };
 }
 
-function broughtToHalf(safe: FixedModel, settings: FixSettings): FixedModel {
+export function broughtToHalf(safe: FixedModel, settings: FixSettings): FixedModel {
   const { model } = safe;
   // Padding that was declined is not made after all; folding prepares the other passes.
   const passes = settings.passes.filter(({ name, safe: isSafe }) =>

@@ -13,6 +13,7 @@ import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipel
 import type { NotMade } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
 import { withSlowerLayout } from "./slower-layout.ts";
+import { isStorable, storedInHalf } from "./storable.ts";
 import { isTimedAsStored } from "./stored-types.ts";
 
 export interface Staged extends NotMade {
@@ -25,7 +26,9 @@ export interface Staged extends NotMade {
 /** All passes of `settings`, stage by stage. Throws InputError. */
 export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const whole = priced(original, settings).timeline.microseconds;
-  const fixes = decideStored(original, decideSafe(original, settings), settings);
+  const fixes = decideStored(original, decideSafe(original, settings), settings, (safe) =>
+    isStorable(() => storedInHalf(safe, settings)),
+  );
   const behind = decideUnsafe(fixes, settings, whole);
   const { safe } = behind;
   const made = inTurn(safe.fixed, behind.fixed);

@@ -29,6 +29,11 @@ export function halfOf(precision: string): Half {
   return precision === "bf16" ? "bf16" : "fp16";
 }
 
+/** Whether it is had of a file that stores it, and of no setting of the stack: safe fixes alone bring no file to it. */
+export function isOfTypes(precision: string): boolean {
+  return isHalf(precision) || precision === "int8";
+}
+
 export function isHalf(precision: string): precision is Half {
   return precision === "fp16" || precision === "bf16";
 }

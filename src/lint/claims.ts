@@ -100,10 +100,15 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
   const { decision } = context;
   const layout = claimedLayout(listed, { context, later });
   const half = wayToHalf(context, layout);
-  const inHalf = half === null ? { unsure: true as const } : commanded(half, context);
+  const unwritten = writtenHalf(context, false) === null ? ({ unwritten: true } as const) : {};
+  // Where nobody knows the file, what is sure without Casts names what stores it.
+  const known = half ?? (context.halfSaving().low > 0 ? "precision" : undefined);
+  const inHalf = half === null ? { unsure: true as const, ...unwritten } : commanded(known, context);
+  const { microseconds: gained } = context.halfSaving();
+  const toHalf = half !== null && gained <= 0 ? {} : inHalf;
   const states: AccountState[] = [
     { step: "exported", workload: context.asStored() },
-    { step: "precision", workload: context.workload, ...(isHalf(context.target.precision) ? inHalf : {}) },
+    { step: "precision", workload: context.workload, ...(isHalf(context.target.precision) ? toHalf : {}) },
   ];
   if (decision !== undefined) {
     const needsHalf = decision.needsHalf ? ({ needsHalf: true, ...inHalf } as const) : { command: "--fix" };
@@ -135,7 +140,7 @@ function keptState(
   if (!isHalf(last.target.precision)) return undefined;
   const isLaidOut = layout !== undefined;
   const end = writtenHalf(context, isLaidOut, layout?.way.knowsHalf);
-  if (end === undefined) return undefined;
+  if (end === undefined || end === null) return undefined;
   // Half that is asked for by name: `--unsafe-fixes`, where it writes half, may bring more to it, or less.
   const changed = isLaidOut ? "layout-in-half" : "precision";
   return { step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) };

@@ -47,9 +47,9 @@ export interface DecidedFix {
   readonly layoutOf: (state: Workload) => DecidedLayout | undefined;
   /**
    * The repaired model as it is written in half precision where somebody asks for it by name, and in the layout that pays there where
-   * `isLaidOut`; undefined where nothing would become half, or weights would have to be read to tell.
+   * `isLaidOut`; null where nothing becomes half, undefined where weights would have to be read to tell.
    */
-  readonly inHalf: (isLaidOut: boolean) => DecidedEnd | undefined;
+  readonly inHalf: (isLaidOut: boolean) => DecidedEnd | null | undefined;
   /** What `--fix` alone leaves, in the layout that pays in the types that it stores; undefined where NHWC moves nothing there. */
   readonly inLayout: () => DecidedEnd | undefined;
 }
@@ -246,7 +246,7 @@ export class Decision {
   }
 
   /** The file in half precision, in the layout that pays there where that is a step. */
-  inHalf(isLaidOut: boolean): DecidedEnd | undefined {
+  inHalf(isLaidOut: boolean): DecidedEnd | null | undefined {
     return this.#inHalf(isLaidOut);
   }
 

@@ -30,7 +30,7 @@ export function wayToLayout(first: LintContext, { after, sinceStored }: DecidedL
   const half = decision.inHalf(true);
   if (half === undefined)
     return { changed: stored?.isSure === true ? "layout" : byAccount(first), knowsHalf: false };
-  return half.isSure && isFaster(half, stored)
+  return half?.isSure === true && isFaster(half, stored)
     ? { changed: "layout", knowsHalf: true }
     : asStored(stored, true);
 }
@@ -54,6 +54,7 @@ export function wayToHalf(first: LintContext, layout?: LayoutStep): Changed | nu
   const { decision } = first;
   const alone = writtenHalf(first, false);
   if (alone === undefined || decision === undefined) return undefined;
+  if (alone === null) return null;
   // Without a layout that is claimed, only what half is not sure of alone is worth a look.
   const both = layout === undefined && alone.isSure ? undefined : writtenHalf(first, true);
   const isBoth =

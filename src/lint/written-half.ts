@@ -6,7 +6,7 @@ import type { LintContext } from "./context.ts";
 import type { DecidedEnd } from "./decision.ts";
 
 /**
- * The file in half; undefined where half may save nothing without Casts either and nothing that is claimed wants it (`isWanted`, or safe fixes that pay in
+ * The file in half, null where half precision makes none; undefined where half may save nothing without Casts either and nothing that is claimed wants it (`isWanted`, or safe fixes that pay in
  * it alone): nobody is told to write it then, and deciding Casts takes as long as linting, where padding was not solved for, which takes longer, or half costs by itself. Beside what
  * was measured it is not known: kernels that ran have no Casts, and others no measure.
  */
@@ -14,11 +14,20 @@ export function writtenHalf(
   context: LintContext,
   isLaidOut: boolean,
   isWanted = false,
-): DecidedEnd | undefined {
+): DecidedEnd | null | undefined {
   const { decision } = context;
   if (context.isMeasured || decision === undefined) return undefined;
   const { needsHalf, isSolved } = decision;
   const { microseconds, low } = context.halfSaving();
-  const isAsked = isWanted || needsHalf || low > 0 || (isSolved && microseconds > 0);
-  return isAsked ? decision.inHalf(isLaidOut) : undefined;
+  const isPaying = isWanted || needsHalf || low > 0 || (isSolved && microseconds > 0);
+  return isPaying || mayHaveNone(context) ? decision.inHalf(isLaidOut) : undefined;
+}
+
+/** First opset whose convolutions, pools and recurrent layers there are in BF16. */
+const bfloat16Opset = 22;
+
+/** Of most files a writer refuses nothing, and is not asked whether it does. */
+function mayHaveNone({ target, model, products }: LintContext): boolean {
+  const isOld = target.precision === "bf16" && (model.opsets.get("") ?? 1) < bfloat16Opset;
+  return isOld || (products.length > 0 && products.every(({ codes }) => codes !== undefined));
 }

@@ -25,16 +25,17 @@ const flagsOf = (changed: Changed, half?: "fp16" | "bf16") => fixFlags("unsafe",
  * nobody is told to take a step that costs.
  */
 function toHalf(
-  { saves, command, unsure }: AccountStep,
+  { saves, command, unsure, unwritten }: AccountStep,
   half: "fp16" | "bf16",
   account: readonly AccountStep[],
 ): string {
-  const flags = command ?? flagsOf("precision", half);
+  if (unwritten === true) return `no fix stores the file in ${precisionNames[half]}`;
   const isSure = saves !== null && saves.low > 0;
   if (isSure && unsure === true) return "without Casts: with them the file may save nothing";
-  if (lacksCasts(account))
-    return isSure ? `${flags}, without Casts` : `without Casts: --diff --precision ${half} has them`;
-  return isSure || (saves?.microseconds ?? 0) > 0 ? flags : "";
+  if (!lacksCasts(account)) return command ?? "";
+  return command === undefined
+    ? `without Casts: --diff --precision ${half} has them`
+    : `${command}, without Casts`;
 }
 
 /**

@@ -34,11 +34,11 @@ const columns: readonly Column[] = [
   { title: "worst", alignment: "left", text: worstOf },
 ];
 
-/** `420 µs + Casts`, where what writing half takes is not known. */
+/** `420 µs before Casts`, where what writing half takes is not known. */
 function afterAllText(model: ModelReport): string {
   const { afterAll, lacksCasts = false } = standingOf(model) ?? {};
   const time = timeText(model, afterAll);
-  return lacksCasts && time !== "" ? `${time} + Casts` : time;
+  return lacksCasts && time !== "" ? `${time} before Casts` : time;
 }
 
 /** Without what none of the models has to say; nodes that could not be judged are rare, and never passed over. */

@@ -47,6 +47,8 @@ export interface AccountStep {
   readonly unsure?: true;
   /** Of a step to INT8: how far the file is quantized already, which is not what the step asks of anyone. */
   readonly quantized?: Quantized;
+  /** Set where no fix brings the file to the step's precision: it has no products that could be stored in it. */
+  readonly unwritten?: true;
 }
 
 export interface WrittenSaving extends Saving {
@@ -62,6 +64,7 @@ export interface AccountState {
   readonly needsHalf?: true | undefined;
   readonly command?: string | undefined;
   readonly unsure?: true | undefined;
+  readonly unwritten?: true | undefined;
 }
 
 /** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
@@ -99,12 +102,13 @@ function codesOf(step: AccountStepName, { products, target }: Workload): Pick<Ac
 }
 
 /** What is said of it beside the workload. */
-function asFile({ written, needsHalf, command, unsure }: Omit<AccountState, "step" | "workload">) {
+function asFile({ written, needsHalf, command, unsure, unwritten }: Omit<AccountState, "step" | "workload">) {
   return {
     ...(written === undefined ? {} : { written }),
     ...(needsHalf === undefined ? {} : { needsHalf }),
     ...(command === undefined ? {} : { command }),
     ...(unsure === undefined ? {} : { unsure }),
+    ...(unwritten === undefined ? {} : { unwritten }),
   };
 }
 

@@ -69,6 +69,77 @@ describe("padding that pays in half precision alone", () => {
   });
 });
 
+/** What a lint says, and what `--fix` and the same precision by name make of the file. */
+async function answers(name: string, options: LintOptions, half?: "fp16" | "bf16") {
+  const file = folder.write(`${name}.onnx`, unstorable[name] ?? head);
+  const report = await lint(file, options);
+  const plain = await fix(file, { ...options, dryRun: true });
+  const named = { ...options, half, halfOnlyWhereFaster: false, dryRun: true };
+  const asked = half === undefined ? plain : await fix(file, named);
+  return { report, plain, asked };
+}
+
+/** Channels off the multiple: activations and weights are codes, which the stacks below multiply as floats. */
+const quantized = model({ name: "quantized" }, (graph) => {
+  const scale = graph.weight([], { values: [0.01] });
+  const zero = graph.weight([], { dtype: "int8", values: [0] });
+  const codes = (x: string) =>
+    graph.node("DequantizeLinear", [graph.node("QuantizeLinear", [x, scale, zero]), scale, zero]);
+  const conv = (x: string, sizes: readonly number[]) => {
+    const weight = graph.node("DequantizeLinear", [graph.weight(sizes, { dtype: "int8" }), scale, zero]);
+    return graph.node("Conv", [codes(x), weight], { pads: [1, 1, 1, 1] });
+  };
+  const h = conv(graph.input("x", [8, 60, 56, 56]), [100, 60, 3, 3]);
+  graph.output(conv(graph.node("Relu", [h]), [100, 100, 3, 3]));
+});
+
+/** No BF16 at this opset, which ReduceMean with axes in an attribute keeps as it is. */
+const old = model({ name: "old", opset: 17 }, (graph) => {
+  const weight = (sizes: readonly number[]) => graph.weight(sizes);
+  const h = graph.node("Conv", [graph.input("x", [8, 67, 56, 56]), weight([129, 67, 3, 3])]);
+  const g = graph.node("Conv", [graph.node("Relu", [h]), weight([131, 129, 3, 3])]);
+  graph.output(graph.node("ReduceMean", [g], { axes: [2, 3] }));
+});
+
+const unstorable: Readonly<Record<string, Uint8Array>> = { quantized, old };
+
+describe.each(["ort-cuda", "cudnn", "inductor"] as const)("what no fix stores in half, on %s", (stack) => {
+  it.each([
+    ["quantized", "fp16"],
+    ["old", "bf16"],
+  ] as const)("is claimed by no command: %s in %s", async (name, precision) => {
+    const { report, plain, asked } = await answers(name, { stack, precision }, precision);
+    const commands = [...report.groups, ...report.account].flatMap((each) =>
+      "fixCommand" in each ? (each.fixCommand ?? []) : "command" in each ? (each.command ?? []) : [],
+    );
+    expect(commands.filter((command) => command.includes("--precision"))).toEqual([]);
+    const step = report.account.find((each) => each.step === "precision");
+    expect(step && accountCells(step, report.account)[3]).toMatch(/^no fix stores the file in /);
+    expect(asked.changed).toBe(plain.changed);
+    expect(asked.error).toBeNull();
+    expect(report.groups.some((group) => group.fix === "safe")).toBe(plain.changed);
+    const said = [...plain.notes, ...asked.notes].map(({ message }) => message).join();
+    expect(said).not.toContain("makes it, in half");
+  });
+});
+
+describe("--precision int8, which no file that a fix writes is in", () => {
+  it.each(["l4", "h200"] as const)("claims and writes what gains as stored, on %s", async (gpu) => {
+    for (const name of ["bert", "misaligned_cnn", "seg_unet"]) {
+      const options: LintOptions = { gpu, precision: "int8" };
+      const report = await lint(zooModel(name), options);
+      const plain = await fix(zooModel(name), { ...options, dryRun: true });
+      const step = stepIn(report);
+      expect(plain.changed).toBe(step !== undefined);
+      expect(step?.needsHalf).toBeUndefined();
+      if (step !== undefined) expect(step.written?.low).toBeGreaterThan(0);
+      expect(report.groups.some((group) => group.fix === "safe")).toBe(step !== undefined);
+    }
+    const bert = await lint(zooModel("bert"), { gpu: "l4", precision: "int8" });
+    expect(reportOf([bert], "0").summary.fixable).toBe(0);
+  });
+});
+
 describe("the zoo", () => {
   eachModel(zooNames)(
     "%s: what --fix writes into a file that stays FP32 gains in FP32",

@@ -207,8 +207,6 @@ async function tryIn(folder: string, drawn: Drawn, mode: Mode, childUrl: URL | u
     return { verdict: failed.length > 0 ? "bisected" : "fixed", detail: failed.join(" | ") };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    // There is no BF16 form of it, which is what the fix says.
-    if (error.code === "opset-too-old") return { verdict: "declined", detail: error.message };
     const isOriginal = error.code === "cannot-run" && error.message.startsWith(`${path}:`);
     return {
       verdict: isOriginal ? "not run" : "refused",

@@ -18,7 +18,9 @@ test.each([
   ["tf32", "in TF32", /^a setting of the stack$/],
 ] as const)("a step to %s names a fix where one takes it, and no other", (precision, name, how) => {
   const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
-  const step: AccountStep = { ...times, step: "precision", saves: times, precision };
+  const isHalf = precision === "fp16" || precision === "bf16";
+  const command = isHalf ? { command: `--fix --precision ${precision}` } : {};
+  const step: AccountStep = { ...times, step: "precision", saves: times, precision, ...command };
   const [called, , , way] = accountCells(step, [exported, step]);
   expect(called).toBe(name);
   expect(way).toMatch(how);
@@ -41,7 +43,8 @@ test.each([
 
 test("where it is known what writing half takes, its step says so, and what the file saves", () => {
   const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
-  const half: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
+  const unnamed: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
+  const half: AccountStep = { ...unnamed, command: "--fix --precision fp16" };
   const kept: AccountStep = {
     ...times,
     step: "kept",
@@ -51,6 +54,8 @@ test("where it is known what writing half takes, its step says so, and what the 
   };
   const account = [exported, half, kept];
   expect(accountCells(half, account)[3]).toBe("--fix --precision fp16");
+  // No command is said that the step does not have: what JSON has, and no other.
+  expect(accountCells(unnamed, account)[3]).toBe("");
   expect(accountCells(kept, account)).toEqual([
     "FP32 kept, Casts",
     "10 µs",
@@ -211,7 +216,8 @@ describe("a repair's steps", () => {
   test("that --fix alone does not take are named as lint names them", () => {
     const kept: AccountStep = { ...times, step: "kept", saves: costs, precision: "fp16" };
     const [, ofRepair] = ways([exported, inHalf, safe], {});
-    const ofModel = accountCells(inHalf, [exported, inHalf, safe, kept])[3];
+    const named = { ...inHalf, command: "--fix --precision fp16" };
+    const ofModel = accountCells(named, [exported, inHalf, safe, kept])[3];
     expect(ofRepair).toBe(ofModel);
     const unsure = { ...inHalf, saves: { ...times, low: -1 } };
     expect(ways([exported, unsure], {})[1]).toBe(accountCells(unsure, [exported, unsure])[3]);

@@ -1,5 +1,4 @@
 /** @file The half pass: weights and products to half precision, with FP32 where there is evidence for it. */
-import type { Facts } from "../../facts/infer.ts";
 import type { Node } from "../../ir/model.ts";
 import { labelOf, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
@@ -10,7 +9,7 @@ import { emitHalf } from "./emit.ts";
 import { type Evidence, findEvidence } from "./evidence.ts";
 import { formats } from "./formats.ts";
 import { buildFloatGraph, type FloatGraph, type FloatNode } from "./graph.ts";
-import { dtypeIn } from "./slots.ts";
+import { holds } from "./slots.ts";
 
 export const half: Pass = { name: "half", safe: false, run };
 
@@ -27,7 +26,10 @@ function run(context: PassContext): PassResult {
   }
   const graph = buildFloatGraph(context.facts, halfType);
   const evidence = findEvidence(graph, context);
-  const chosen = choose(graph, evidence, context);
+  const products = graph.nodes.filter(({ isProduct }) => isProduct);
+  // Products are what it is for: where none has a form in it, nothing else is brought to it either.
+  const isFormless = products.length > 0 && !products.some(canBeHalf);
+  const chosen = isFormless ? new Set<FloatNode>() : choose(graph, evidence, context);
   const kept = keptNotes(graph, chosen, evidence, halfType);
   if (chosen.size === 0) {
     const isIdle = graph.nodes.some((node) => canBeHalf(node) && !evidence.reasons.has(node));
@@ -61,11 +63,6 @@ function choose(graph: FloatGraph, evidence: Evidence, context: PassContext): Se
   const gaining = chooseHalf(graph, evidence, context);
   const isAsked = halfOnlyWhereFaster !== true && !holds(context.facts, halfType);
   return gaining.size > 0 || !isAsked ? gaining : chooseHalf(graph, evidence, context, "products");
-}
-
-function holds({ root }: Facts, type: HalfType): boolean {
-  for (const value of root.graph.values.values()) if (dtypeIn(value, root) === type) return true;
-  return false;
 }
 
 function slowerNote(label: string): PassNote {

@@ -2,7 +2,6 @@
  * @file Before opset 22, ONNX has no bfloat16 convolutions, pools or recurrent layers (before 13, none at all). A model that has
  * them is relabelled as opset 22 before it is brought to BF16, where every operator in it means the same there.
  */
-import { InputError } from "../../ir/errors.ts";
 import { type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import { isProduct } from "../../ops/ask.ts";
@@ -10,7 +9,7 @@ import { newestMeaning } from "../opset/meaning.ts";
 import { raiseTo } from "../opset/raise.ts";
 import type { Pass, PassContext, PassResult } from "../pass.ts";
 import { accepts, typesOf } from "./accepts.ts";
-import { dtypeIn } from "./slots.ts";
+import { dtypeIn, holds } from "./slots.ts";
 
 /** Does nothing unless BF16 is asked for. */
 export const raiseOpset: Pass = { name: "half", safe: false, run };
@@ -28,13 +27,12 @@ function run(context: PassContext): PassResult {
   const hurdle = raiseTo(newestMeaning, context, patch);
   if (hurdle !== undefined) {
     const message = `BF16 ${operatorOf(first)} needs opset ${newestMeaning}, and this model's opset ${opset} cannot be raised: ${hurdle.reason}`;
-    // What the opset does take goes to BF16 all the same.
-    if (waiting.length < products.length)
-      return { ...nothing, notes: [{ kind: "blocked", node: hurdle.node, message }] };
-    throw new InputError(
-      "opset-too-old",
-      `${model.path}: ${message}; export it with opset ${newestMeaning}, or use --precision fp16`,
-    );
+    // What the opset does take goes to BF16 all the same, and is there in a later round.
+    const instead =
+      waiting.length < products.length || holds(context.facts, "bfloat16")
+        ? ""
+        : `; nothing is stored in BF16: export it with opset ${newestMeaning}, or use --precision fp16`;
+    return { ...nothing, notes: [{ kind: "blocked", node: hurdle.node, message: `${message}${instead}` }] };
   }
   const message = `opset ${opset} → ${newestMeaning}, where every operator of the model means the same: BF16 ${operatorOf(first)} needs it`;
   return { patch, notes: [{ kind: "changed", node: undefined, message }] };

@@ -1,5 +1,6 @@
 /** @file How each operand of a node takes part in its choice of type. */
 import { intAttributeIn } from "../../facts/attributes.ts";
+import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
@@ -85,4 +86,10 @@ function isUniform(node: Node, scope: Scope, { inputs, outputs }: NodeSlots): bo
 function allFloat({ inputs, outputs }: NodeSlots): NodeSlots {
   const toFloat = (slot: Slot): Slot => (slot === "other" ? "other" : "float");
   return { inputs: inputs.map(toFloat), outputs: outputs.map(toFloat) };
+}
+
+/** Whether a value of the main graph is in it. */
+export function holds({ root }: Facts, type: HalfType): boolean {
+  for (const value of root.graph.values.values()) if (dtypeIn(value, root) === type) return true;
+  return false;
 }
