@@ -35,15 +35,16 @@ function storageOf(precision: Precision): FloatStorage {
   return precision === "tf32" ? "float32" : precision;
 }
 
-function emitterOf({ emitter }: Harness, { precision, multiprocessors }: Setup): Emitter {
-  const own: Emitter = { ...emitter, tf32: precision === "tf32" };
-  if (multiprocessors === undefined) return own;
-  const few: Emitter = {
-    ...own,
-    target: { ...own.target, multiprocessors },
-    choose: (question) => emitCheapest(few, question),
+function emitterOf({ emitter }: Harness, setup: Setup, weights: View | undefined): Emitter {
+  const { multiprocessors = emitter.target.multiprocessors } = setup;
+  const own: Emitter = {
+    ...emitter,
+    tf32: setup.precision === "tf32",
+    target: { ...emitter.target, multiprocessors },
+    isConstant: (view) => view.buffer === weights?.buffer || emitter.isConstant(view),
+    choose: (question) => emitCheapest(own, question),
   };
-  return few;
+  return own;
 }
 
 /** For sums of k products of numbers up to 1, stored as `to`. */
@@ -138,6 +139,8 @@ export interface Setup {
   readonly channels?: "m" | "n";
   readonly alpha?: number;
   readonly accepts?: (choice: Choice) => boolean;
+  /** The operand that is told to be written by no launch, and fetched before those in front are done. */
+  readonly weights?: "a" | "b" | undefined;
   /** Skipped where this row does not run. */
   readonly needs?: GemmRow;
 }
@@ -191,7 +194,8 @@ function runSetup(harness: Harness, setup: Setup): void {
   const { channels = "n", alpha = 1 } = setup;
   const { epilogue, expected } = referenceOf(harness, setup, a, b, shape);
   const request: GemmRequest = { a, b, to: output, epilogue, channels, alpha };
-  emitGemm(emitterOf(harness, setup), request, setup.accepts);
+  const weights = setup.weights && { a, b }[setup.weights];
+  emitGemm(emitterOf(harness, setup, weights), request, setup.accepts);
   harness.execute();
   harness.expectClose(output, expected, toleranceOf(precision, to, k), describe(setup));
   if (pad > 0)
@@ -250,11 +254,17 @@ export function describe(setup: Setup): string {
   return `${precision} ${m}x${n}x${k} ${a}·${b}→${d}${gap > 0 ? ` gap ${gap}` : ""}${pad > 0 ? ` pad ${pad}` : ""}${batch}`;
 }
 
+/** Each in turn, so that kernels meet all three. */
+function weightsAt(index: number): "a" | "b" | undefined {
+  return ([undefined, "a", "b"] as const)[index % 3];
+}
+
 export function caseOf(name: string, setups: readonly Setup[]): KernelCase {
   return {
     name,
     run(harness) {
-      for (const setup of setups) runSetup(harness, setup);
+      for (const [index, setup] of setups.entries())
+        runSetup(harness, { weights: weightsAt(index + name.length), ...setup });
     },
   };
 }
