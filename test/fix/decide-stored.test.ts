@@ -93,12 +93,12 @@ const quantized = model({ name: "quantized" }, (graph) => {
   graph.output(conv(graph.node("Relu", [h]), [100, 100, 3, 3]));
 });
 
-/** No BF16 at this opset, which ReduceMean with axes in an attribute keeps as it is. */
+/** No BF16 at this opset, which LpPool keeps as it is. */
 const old = model({ name: "old", opset: 17 }, (graph) => {
   const weight = (sizes: readonly number[]) => graph.weight(sizes);
   const h = graph.node("Conv", [graph.input("x", [8, 67, 56, 56]), weight([129, 67, 3, 3])]);
   const g = graph.node("Conv", [graph.node("Relu", [h]), weight([131, 129, 3, 3])]);
-  graph.output(graph.node("ReduceMean", [g], { axes: [2, 3] }));
+  graph.output(graph.node("LpPool", [g], { kernel_shape: [2, 2] }));
 });
 
 const unstorable: Readonly<Record<string, Uint8Array>> = { quantized, old };
