@@ -8,7 +8,7 @@ import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
 import { distinctCount, type View } from "../../ir/view.ts";
 import { withCopiedEnds } from "../gemm/end-maps.ts";
-import { runsOfSum } from "../gemm/table.ts";
+import { blocksThatStay, runsOfSum } from "../gemm/table.ts";
 import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
 import {
@@ -157,12 +157,13 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
   });
 }
 
-/** Blocks that walk stay: one to a multiprocessor, where there are tiles for all. Those of a team have one tile. */
+/** Blocks that walk stay: as many as there is room for, where there are tiles for all. Those of a team have one tile. */
 function gridOf({ tile, splits }: ConvChoice, fields: ConvFields, target: PlanTarget): Launch["grid"] {
   const tiles = Math.ceil(fields.rows / tile.rows) * fields.tilesOfFilters;
   if (tile.walk === undefined) return [tiles, fields.groups, splits];
   const blocks = tiles * splits;
-  return [sumsInTeam(tile) ? blocks : Math.min(blocks, target.multiprocessors), 1, 1];
+  const room = blocksThatStay(tile.walk.product, tile.walk.panels) * target.multiprocessors;
+  return [sumsInTeam(tile) ? blocks : Math.min(blocks, room), 1, 1];
 }
 
 function launchSum(emitter: Emitter, fields: ConvFields, partial: View, predictedMicroseconds: number): void {

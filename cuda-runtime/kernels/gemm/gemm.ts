@@ -11,6 +11,7 @@ import { packedOperand } from "./pack.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
 import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
 import {
+  blocksThatStay,
   type GemmRow,
   hopperThreads,
   kernelOf,
@@ -132,9 +133,12 @@ function productLaunch({ choice, type, target, problem, splitStride, ahead }: Pr
   const thin = row.kind === "thin" ? thinLaunchOf(cut, row, target) : undefined;
   return {
     kernel: isHopper && copiesEnds(problem, row) ? withCopiedEnds(kernel) : kernel,
-    // Blocks that stay: one to a multiprocessor, where there are tiles for all.
+    // Blocks that stay: as many as there is room for, where there are tiles for all.
     grid: [
-      thin?.blocks ?? (isHopper && team === 1 ? Math.min(tiles, target.multiprocessors) : tiles * team),
+      thin?.blocks ??
+        (isHopper && team === 1
+          ? Math.min(tiles, blocksThatStay(row) * target.multiprocessors)
+          : tiles * team),
       1,
       1,
     ],

@@ -268,6 +268,11 @@ export function blocksOfTeamRow(row: HopperRow): 1 | 2 {
   return 2 * (sharedBytesOf(row) + 1024) <= 228 * 1024 ? 2 : 1;
 }
 
+/** Blocks by themselves that a multiprocessor has room for, as `blocksOfProduct` of kernels/core/ counts them. `panels`: pieces of a row. */
+export function blocksThatStay({ m, n }: HopperRow, panels = 1): 1 | 2 {
+  return m * n <= 64 * (panels === 1 ? 64 : 32) ? 2 : 1;
+}
+
 const families = { float16: "gemm", bfloat16: "gemm-bf16", float32: "gemm-tf32" } as const;
 
 /** Family and entry of a row for operands of a type. */
