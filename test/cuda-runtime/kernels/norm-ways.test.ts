@@ -8,7 +8,7 @@ import { permuted } from "../../../cuda-runtime/ir/view.ts";
 import { emitGroupNorm } from "../../../cuda-runtime/kernels/norm/group.ts";
 import { emitRowNorm } from "../../../cuda-runtime/kernels/norm/norm.ts";
 import type { RowLaunch } from "../../../cuda-runtime/kernels/norm/rows.ts";
-import { type SlabChoice, slabCandidates } from "../../../cuda-runtime/kernels/norm/slab-choices.ts";
+import { type SlabChoice, sidesOf, slabCandidates } from "../../../cuda-runtime/kernels/norm/slab-choices.ts";
 import { emitSoftmax } from "../../../cuda-runtime/kernels/softmax/softmax.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
@@ -25,6 +25,14 @@ function source(name: string): string {
 }
 
 const floats = fc.constantFrom<FloatStorage>("float16", "float32");
+
+/** Groups that meet in one of a slab's runs of eight channels, at most. */
+function meetingIn(ofGroup: number, slabChannels: number): number {
+  let most = 0;
+  for (let first = 0; first < slabChannels; first += 8)
+    most = Math.max(most, Math.floor((first + 7) / ofGroup) - Math.floor(first / ofGroup) + 1);
+  return most;
+}
 
 /** As SlabPlace counts them: of every thread of a block, its positions and its column. */
 function* placesOf({ threads, rows, chunk, slabChannels }: SlabChoice, positions: number, block: number) {
@@ -83,13 +91,14 @@ describe("slabs of channels", () => {
           const { slabChannels, threads, rows, sharedBytes } = choice;
           expect([slabChannels % 8, slabChannels % ofGroup, channels % slabChannels]).toEqual([0, 0, 0]);
           expect(slabChannels / ofGroup).toBeLessThanOrEqual(64);
+          expect(meetingIn(ofGroup, slabChannels)).toBeLessThanOrEqual(sidesOf(ofGroup));
           expect(rows).toBeGreaterThan(0);
           expect(rows * (slabChannels / 8)).toBeLessThanOrEqual(threads);
           expect(threads % 32).toBe(0);
           expect(threads).toBeLessThanOrEqual(512);
           if (choice.way === "cluster") {
             expect(choice.chunks).toBeLessThanOrEqual(16);
-            expect(ofGroup === 4 || ofGroup >= 8).toBe(true);
+            expect(meetingIn(ofGroup, slabChannels)).toBeLessThanOrEqual(2);
             expect(threads).toBe(256);
             // Moments of two sides and of groups are static.
             expect(sharedBytes + 8 * (2 * 512 + 2 * 64)).toBeLessThanOrEqual(h200.sharedBytesPerBlock);
