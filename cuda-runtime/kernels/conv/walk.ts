@@ -70,8 +70,7 @@ export function walkParams(fields: ConvFields, walk: Walk): ParamBlock {
       splitStride: fields.partial === undefined ? 0 : fields.rows * at(fields.partial.shape, 3),
       aGrain: 16,
       bGrain: 16,
-      // Volumes came out wrong with weights ahead, one run in two (c3d on an H100): why is not known.
-      ahead: fields.isWeight && axes.length < 3 ? "b" : undefined,
+      ahead: fields.isWeight ? "b" : undefined,
     }),
     channels: x.channels,
     channelsOfGroup: channels,

@@ -118,6 +118,9 @@ struct HopperSum {
     int before = -1;
 #pragma unroll 1
     for (int step = kTogether ? 0 : group; step < steps; step += kStride) {
+      // In an odd ring the round before was the other group's, and a parity tells no more than two phases apart: this one waits, as the
+      // copying thread does, until that round is over.
+      if constexpr (!kTogether && STAGES % kGroups != 0) waitBarrier(empty(turn.stage), turn.parity ^ 1);
       waitBarrier(full(turn.stage), turn.parity);
       product.multiplyTile(sums, ring + turn.stage * Product::kStageBytes, 1);
       warpgroupWait<1>();

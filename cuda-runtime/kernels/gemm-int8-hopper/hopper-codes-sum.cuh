@@ -23,6 +23,7 @@ struct HopperCodesSum {
   static constexpr int kPartsAt = Product::kSlabsAt + kGroups * 4 * kCodeSlabBytes;
   static constexpr int kBarriersAt = kPartsAt + kGroups * 4 * kPartBytes;
   static_assert(std::is_same_v<typename A::Sum, int>, "whole numbers");
+  static_assert(STAGES % kGroups == 0, "a stage is always the same group's: a parity tells no more than two phases apart");
 
   const CodeMapsParams& maps;
   const CodeProductParams& p;

@@ -50,6 +50,7 @@ import {
   transposedConvolved,
   type WindowSpec,
 } from "../conv-reference.ts";
+import { withWeights } from "../with-weights.ts";
 
 /** How a tensor lies in memory: packed, or with channels that are part of more (`wide`) from the fourth on. */
 type Layout = "nhwc" | "nchw" | "wide";
@@ -163,55 +164,85 @@ function windowOf({ w, strides, dilations, pads }: Spec): WindowSpec {
   };
 }
 
+/** With weights that come before the launch waits, and with weights that do not. */
 export function check(spec: Spec): (harness: Harness) => void {
   return (harness) => {
-    const { math, groups = 1, layout = "nhwc", outputLayout = "nhwc", accepts } = spec;
-    const { target: own } = harness.emitter;
-    if (spec.needs?.(own) === false) {
-      console.log(`skipped: ${spec.name}: a kernel that does not run on ${own.architecture}`);
+    const { target } = harness.emitter;
+    if (spec.needs?.(target) === false) {
+      console.log(`skipped: ${spec.name}: a kernel that does not run on ${target.architecture}`);
       return;
     }
-    const window = windowOf(spec);
-    const x = withOdd(harness, input(harness, spec.source ?? storage[math], spec.x, layout, 1), spec.odd);
-    const w = harness.tensor(storage[math], [...spec.w], { seed: 2 });
-    const [first = 1, second = 1, ...taps] = spec.w;
-    const shape =
-      spec.transposedTo === undefined
-        ? outputShapeOf(spec.x, spec.w, window)
-        : [spec.x[0] ?? 1, second * groups, ...spec.transposedTo];
-    const depth = (spec.transposedTo === undefined ? second : first / groups) * elementCount(taps);
-    const to = output(harness, spec.output ?? storage[math], shape, outputLayout);
-    const { epilogue, reference } = epilogueOf(harness, spec, shape);
-    const request = {
-      x,
-      w,
-      to,
-      groups,
-      ...window,
-      pads: window.padsBegin,
-      operands: storage[math],
-      epilogue,
-    };
-    const { multiprocessors = harness.emitter.target.multiprocessors } = spec;
-    const target = { ...harness.emitter.target, multiprocessors };
-    const emitter = { ...harness.emitter, target, tf32: math === "tf32" };
-    if (spec.tile !== undefined) emitTile(emitter, request, spec.tile, spec.cut);
-    else if (spec.widens === true) emitConvWidened(emitter, request);
-    else if (spec.planes !== undefined) emitOverPlanes(emitter, request, spec.planes);
-    else if (spec.transposedTo === undefined) emitConv(emitter, request, accepts);
-    else emitConvTranspose(emitter, request);
-    harness.execute();
-    const expected = () => {
-      const from: Tensor = { shape: spec.x, values: harness.values(x) };
-      const weights: Tensor = { shape: spec.w, values: harness.values(w) };
-      const sums =
-        spec.transposedTo === undefined
-          ? convolved(from, weights, groups, window)
-          : transposedConvolved(from, weights, groups, window, spec.transposedTo);
-      return finished(sums, reference);
-    };
-    harness.expectClose(to, expected, toleranceOf(spec, depth), spec.name);
+    const given = givenOf(harness, spec);
+    const expected = expectedOf(harness, spec, given);
+    for (const weights of [[], [given.w]]) {
+      const to = output(harness, spec.output ?? storage[spec.math], given.shape, spec.outputLayout ?? "nhwc");
+      emitSpec(emitterOf(harness, spec, weights), spec, given, to);
+      harness.execute();
+      harness.expectClose(to, expected, toleranceOf(spec, given.depth), spec.name);
+    }
   };
+}
+
+/** What a case is computed from. */
+interface Given {
+  readonly x: View;
+  readonly w: View;
+  readonly window: WindowSpec;
+  /** Of the result. */
+  readonly shape: readonly number[];
+  /** Products that an element of it is the sum of. */
+  readonly depth: number;
+  readonly epilogue: Epilogue;
+  readonly reference: ReferenceEpilogue;
+}
+
+function givenOf(harness: Harness, spec: Spec): Given {
+  const { math, groups = 1, layout = "nhwc", transposedTo } = spec;
+  const window = windowOf(spec);
+  const x = withOdd(harness, input(harness, spec.source ?? storage[math], spec.x, layout, 1), spec.odd);
+  const w = harness.tensor(storage[math], [...spec.w], { seed: 2 });
+  const [first = 1, second = 1, ...taps] = spec.w;
+  const shape =
+    transposedTo === undefined
+      ? outputShapeOf(spec.x, spec.w, window)
+      : [spec.x[0] ?? 1, second * groups, ...transposedTo];
+  const depth = (transposedTo === undefined ? second : first / groups) * elementCount(taps);
+  return { x, w, window, shape, depth, ...epilogueOf(harness, spec, shape) };
+}
+
+/** Computed once. */
+function expectedOf(harness: Harness, spec: Spec, { x, w, window, reference }: Given): () => Float64Array {
+  const { groups = 1, transposedTo } = spec;
+  let values: Float64Array | undefined;
+  const compute = () => {
+    const from: Tensor = { shape: spec.x, values: harness.values(x) };
+    const weights: Tensor = { shape: spec.w, values: harness.values(w) };
+    const sums =
+      transposedTo === undefined
+        ? convolved(from, weights, groups, window)
+        : transposedConvolved(from, weights, groups, window, transposedTo);
+    return finished(sums, reference);
+  };
+  return () => {
+    values ??= compute();
+    return values;
+  };
+}
+
+function emitterOf({ emitter }: Harness, { math, multiprocessors }: Spec, weights: readonly View[]): Emitter {
+  const target = { ...emitter.target, multiprocessors: multiprocessors ?? emitter.target.multiprocessors };
+  return withWeights({ ...emitter, target, tf32: math === "tf32" }, weights);
+}
+
+function emitSpec(emitter: Emitter, spec: Spec, { x, w, window, epilogue }: Given, to: View): void {
+  const { groups = 1, math } = spec;
+  const common = { x, w, to, groups, operands: storage[math], epilogue };
+  const request = { ...common, ...window, pads: window.padsBegin };
+  if (spec.tile !== undefined) emitTile(emitter, request, spec.tile, spec.cut);
+  else if (spec.widens === true) emitConvWidened(emitter, request);
+  else if (spec.planes !== undefined) emitOverPlanes(emitter, request, spec.planes);
+  else if (spec.transposedTo === undefined) emitConv(emitter, request, spec.accepts);
+  else emitConvTranspose(emitter, request);
 }
 
 function emitOverPlanes(emitter: Emitter, request: ConvRequest, accepts: (tile: PlaneTile) => boolean): void {
@@ -310,6 +341,7 @@ function teamSpecs(tile: ConvTile, spec: Omit<Spec, "name">): Spec[] {
     ["odd filters", { x: [1, 160, 6, 7], w: [filters + 3, 160, 3, 3], affine: "both", residual }],
     ["3 groups", { x: [1, 3 * 64, 8, 9], w: [3 * 64, 64, 3, 3], groups: 3, pads, residual }],
     ["float32 out", { x: [1, 104, 8, 8], w: [filters, 104, 3, 3], pads, output: "float32" }],
+    ["a volume", { x: [1, 32, 6, 9, 10], w: [filters - 4, 32, 3, 3, 3], pads: [1, 1, 1, 1, 1, 1] }],
   ];
   return [2, 4, 8].flatMap((splits) =>
     shapes.map(([name, changes]) => ({

@@ -1,6 +1,5 @@
 /** @file Products of matrices on the GPU against loops in double precision. */
 
-import { emitCheapest } from "../../../cuda-runtime/cost/candidate.ts";
 import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
 import {
   type Activation,
@@ -25,6 +24,7 @@ import {
   sumsInTeam,
 } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
+import { withWeights } from "../with-weights.ts";
 
 /** What a product's operands are rounded to, and so how close it comes. */
 type Precision = FloatStorage | "tf32";
@@ -37,14 +37,8 @@ function storageOf(precision: Precision): FloatStorage {
 
 function emitterOf({ emitter }: Harness, setup: Setup, weights: View | undefined): Emitter {
   const { multiprocessors = emitter.target.multiprocessors } = setup;
-  const own: Emitter = {
-    ...emitter,
-    tf32: setup.precision === "tf32",
-    target: { ...emitter.target, multiprocessors },
-    isConstant: (view) => view.buffer === weights?.buffer || emitter.isConstant(view),
-    choose: (question) => emitCheapest(own, question),
-  };
-  return own;
+  const target = { ...emitter.target, multiprocessors };
+  return withWeights({ ...emitter, tf32: setup.precision === "tf32", target }, weights ? [weights] : []);
 }
 
 /** For sums of k products of numbers up to 1, stored as `to`. */
