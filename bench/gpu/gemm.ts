@@ -2,17 +2,19 @@
  * @file Products of matrices: zoo layers, squares and misaligned sizes, y = x Wᵀ with constant weights.
  *
  *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--entries s64x64x64,…] [--splits 4] [--only MxNxK,…]
- *         [--peers FOLDER]
+ *         [--sizes MxNxK[:gelu|:residual],…] [--peers FOLDER]
  *
  * Writes $OUT/gemm.json: rows {op, M, N, K, dtype, us, tflops, kernel, predicted, error}, and $OUT/ops.json, which
  * torch_ops.py reads. With --peers (the folder of torch_ops.py) its times stand beside ours. --sweep times every kernel
- * of the table (of one kind, of these tiles) on every shape: what the cost model is checked against. At the end it says, shape by
- * shape, which was fastest and what the choice loses to it.
+ * of the table (of one kind, of these tiles) on every shape: what the cost model is fitted to and checked against. At the end it says,
+ * shape by shape, which was fastest and what the choice loses to it. --sizes takes others than the list's, with a bias and GELU, or a bias
+ * and a residual.
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { type Candidate, cheapest } from "../../cuda-runtime/cost/candidate.ts";
+import { erfValue } from "../../cuda-runtime/ir/expr-value.ts";
 import type { FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import type { View } from "../../cuda-runtime/ir/view.ts";
 import { type Choice, describeChoice } from "../../cuda-runtime/kernels/gemm/choose.ts";
@@ -26,10 +28,11 @@ import {
   timeCalls,
 } from "../../cuda-runtime/session/kernel-timer.ts";
 import { geometricMean, peerTimes, samplingBeside } from "./beside-torch.ts";
-import { emitProduct, type ProductSize } from "./operations.ts";
+import { emitProduct, type ProductEnd, type ProductSize, productEnds } from "./operations.ts";
 
 interface Shape extends ProductSize {
   readonly from: string;
+  readonly end: ProductEnd;
 }
 
 /** M, N, K and where it is from. */
@@ -99,6 +102,7 @@ interface Row {
   readonly K: number;
   readonly dtype: Dtype;
   readonly from: string;
+  readonly end: ProductEnd;
   readonly us: number;
   readonly tflops: number;
   readonly kernel: string;
@@ -112,6 +116,7 @@ const { values: options } = parseArgs({
   options: {
     dtype: { type: "string", default: "fp16" },
     only: { type: "string" },
+    sizes: { type: "string" },
     sweep: { type: "boolean", default: false },
     kind: { type: "string" },
     entries: { type: "string" },
@@ -122,10 +127,19 @@ const { values: options } = parseArgs({
 });
 const out = process.env["OUT"] ?? ".";
 
+function givenShape(text: string): Shape {
+  const match = /^(\d+)x(\d+)x(\d+)(?::(\w+))?$/.exec(text);
+  const end = productEnds.find((name) => name === (match?.[4] ?? "plain"));
+  if (match === null || end === undefined)
+    throw new Error(`--sizes ${text}: expected MxNxK, and :${productEnds.join(" or :")} behind it`);
+  return { M: Number(match[1]), N: Number(match[2]), K: Number(match[3]), from: "given", end };
+}
+
 function wantedShapes(): Shape[] {
+  if (options.sizes !== undefined) return options.sizes.split(",").map(givenShape);
   const only = options.only?.split(",");
   return listed
-    .map(([M, N, K, from]) => ({ M, N, K, from }))
+    .map(([M, N, K, from]) => ({ M, N, K, from, end: "plain" as const }))
     .filter(({ M, N, K }) => only === undefined || only.includes(`${M}x${N}x${K}`));
 }
 
@@ -148,12 +162,13 @@ function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | un
   const { storage, tf32 } = dtypes[dtype];
   const set = new CallSet(host, tf32);
   const accepted: Candidate<Choice>[] = [];
-  const output = emitProduct(set, shape, storage, (launch, microseconds) => {
+  const accepts = (launch: Choice, microseconds: number): boolean => {
     if (row !== undefined && launch.row !== row) return false;
     if (options.splits !== undefined && launch.splits !== Number(options.splits)) return false;
     accepted.push({ launch, microseconds });
     return true;
-  });
+  };
+  const output = emitProduct(set, shape, storage, accepts, shape.end);
   const best = cheapest(accepted);
   if (best === undefined) throw new Error("nothing was chosen");
   set.prepare();
@@ -161,7 +176,7 @@ function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | un
 }
 
 function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): Row {
-  const { M, N, K, from } = shape;
+  const { M, N, K, from, end } = shape;
   const { storage } = dtypes[dtype];
   const size = storage === "float32" ? 4 : 2;
   const count = setCount(size * (M * K + N * K + M * N), host.context.device.l2Bytes);
@@ -181,6 +196,7 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): 
       K,
       dtype,
       from,
+      end,
       us: Math.round(1000 * us) / 1000,
       tflops: Math.round((2 * M * N * K) / us / 1e4) / 100,
       kernel: describeChoice(first.best.launch),
@@ -192,8 +208,29 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): 
   }
 }
 
-function errorOf(host: HarnessHost, { set, output }: Call, { M, N, K }: Shape, dtype: Dtype): number {
+/** A sum as it is stored. */
+function endedAt(
+  host: HarnessHost,
+  { N, end }: Shape,
+  storage: FloatStorage,
+): (sum: number, m: number, n: number) => number {
+  const [bias, residual] = [contentOf(host, "float32", 3), contentOf(host, storage, 4)];
+  const ends: Readonly<Record<ProductEnd, (sum: number, m: number, n: number) => number>> = {
+    plain: (sum) => sum,
+    gelu: (sum, _, n) => geluOf(sum + bias.at(n)),
+    residual: (sum, m, n) => sum + bias.at(n) + residual.at(m * N + n),
+  };
+  return ends[end];
+}
+
+function geluOf(x: number): number {
+  return 0.5 * x * (1 + erfValue(x / Math.SQRT2));
+}
+
+function errorOf(host: HarnessHost, { set, output }: Call, shape: Shape, dtype: Dtype): number {
+  const { M, N, K } = shape;
   const { storage, tolerance } = dtypes[dtype];
+  const ended = endedAt(host, shape, storage);
   const [x, w] = [contentOf(host, storage, 1), contentOf(host, storage, 2)];
   const places = placesIn(M, N);
   const got = set.read(
@@ -204,18 +241,19 @@ function errorOf(host: HarnessHost, { set, output }: Call, { M, N, K }: Shape, d
   for (const [index, [m, n]] of places.entries()) {
     let sum = 0;
     for (let k = 0; k < K; k++) sum += x.at(m * K + k) * w.at(n * K + k);
-    const difference = Math.abs(sum - (got[index] ?? Number.NaN));
+    const wanted = ended(sum, m, n);
+    const difference = Math.abs(wanted - (got[index] ?? Number.NaN));
     if (!(difference <= error)) error = difference;
-    largest = Math.max(largest, Math.abs(sum));
+    largest = Math.max(largest, Math.abs(wanted));
   }
   const relative = error / largest;
   if (!(relative <= tolerance)) console.error(`WRONG ${M}x${N}x${K} ${dtype}: off by ${relative}`);
   return relative;
 }
 
-function show({ M, N, K, dtype, us, tflops, kernel, predicted, peerUs, error }: Row): void {
+function show({ M, N, K, end, dtype, us, tflops, kernel, predicted, peerUs, error }: Row): void {
   const ratio = peerUs ? ` ${(peerUs / us).toFixed(2)}x of ${peerUs}` : "";
-  const line = `${dtype} ${M}x${N}x${K}: ${us} us (predicted ${predicted})${ratio}, ${tflops} TFLOP/s`;
+  const line = `${dtype} ${M}x${N}x${K}${end === "plain" ? "" : ` ${end}`}: ${us} us (predicted ${predicted})${ratio}, ${tflops} TFLOP/s`;
   console.log(`${line}, error ${error.toExponential(1)}, ${kernel}`);
 }
 

@@ -1,7 +1,7 @@
 /** @file The operations that are measured, as emitters get them: on a GPU to be timed, without one to be predicted. */
 
 import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
-import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
+import { type Epilogue, noActivation, plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
 import type { Expr } from "../../cuda-runtime/ir/expr.ts";
 import { binary, constant, load, unary } from "../../cuda-runtime/ir/expr-build.ts";
 import type { Action, PlanTarget } from "../../cuda-runtime/ir/step.ts";
@@ -59,17 +59,28 @@ export interface ProductSize {
   readonly K: number;
 }
 
+/** What a product's results go through: nothing; a bias and GELU; a bias and the sum with a residual. */
+export const productEnds = ["plain", "gelu", "residual"] as const;
+export type ProductEnd = (typeof productEnds)[number];
+
 /** y = x Wᵀ with constant weights; returns y. */
 export function emitProduct(
   set: Operands,
   { M, N, K }: ProductSize,
   storage: FloatStorage,
   accepts?: Accepts,
+  end: ProductEnd = "plain",
 ): View {
   const x = set.tensor("input", storage, [M, K], 1);
   const w = set.tensor("constant", storage, [N, K], 2);
+  const epilogue: Epilogue = {
+    ...plainEpilogue,
+    bias: end === "plain" ? undefined : set.tensor("constant", "float32", [N], 3),
+    activation: end === "gelu" ? { kind: "gelu", a: 0, b: 0 } : noActivation,
+    residual: end === "residual" ? set.tensor("input", storage, [M, N], 4) : undefined,
+  };
   const to = set.output(storage, [M, N]);
-  emitGemm(set.emitter, { a: x, b: permuted(w, [1, 0]), to }, accepts);
+  emitGemm(set.emitter, { a: x, b: permuted(w, [1, 0]), to, epilogue, channels: "n" }, accepts);
   return to;
 }
 

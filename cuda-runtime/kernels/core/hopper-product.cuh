@@ -46,7 +46,8 @@ struct HopperProduct {
   static constexpr int kBarriersAt = kSlabsAt + kGroups * 4 * kSlabBytes;
   static_assert(kSlabBytes >= Wide::kBytes, "a part of a warp");
   using Ring = Turn<STAGES>;
-  using Plain = PlainEnd<T, BLOCKS_M, BN>;
+  // Of rows in pieces few have formulas, and each is a run of machine code more; blocks of 160 columns have no registers for them.
+  using Plain = PlainEnd<T, BLOCKS_M, BN, kPanels == 1 && BN != 160>;
   using End = TileEnd<T, TOGETHER, BLOCKS_M, BN, kStageBytes>;
   static constexpr int kStagesOfEnd = COPIES ? End::kStages : 0;
   static constexpr int kWarps = 4;
