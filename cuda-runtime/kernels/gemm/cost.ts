@@ -4,6 +4,7 @@ import type { ActivationKind } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import { activationClocksOf } from "./end-cost.ts";
+import { hasUsualEnds, hopperClocks } from "./hopper-cost.ts";
 import { dramShareOf, hopperRates, matrixSumRates, stayingClocks, teamSumClocks } from "./staying-cost.ts";
 import {
   type CutRow,
@@ -76,42 +77,62 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
   const product = productMicroseconds(row, size, splits, target);
   // The kernels of few rows wait for their operands alone.
   if (row.kind !== "tensor" && row.kind !== "hopper") return product;
-  const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / target.multiprocessors);
-  const results = perProcessor * row.m * row.n;
-  if (splits === 1 || sumsInTeam(row)) {
-    // A cluster's blocks store a part of what there is each.
-    const own =
-      splits === 1 ? results : (perProcessor * Math.min(row.m, size.m) * Math.min(row.n, size.n)) / splits;
-    const each = storeClocks[row.kind][size.storeWidth] + activationClocksOf(row.kind, size.first);
-    return product + (own * each) / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
+  const results = resultsOf(row, size, splits, target);
+  if (splits > 1 && !sumsInTeam(row)) {
+    // Partial sums lie in rows of n: whole lines of them are in the model.
+    const clocks = size.n % 8 === 0 ? 0 : results * storeClocks[row.kind][size.n % 2 === 0 ? 2 : 1];
+    return product + clocks / target.clocksPerMicrosecond;
   }
-  // Partial sums lie in rows of n: whole lines of them are in the model.
-  const clocks = size.n % 8 === 0 ? 0 : results * storeClocks[row.kind][size.n % 2 === 0 ? 2 : 1];
-  return product + clocks / target.clocksPerMicrosecond;
+  const stored = product + (results * storeClocks[row.kind][size.storeWidth]) / target.clocksPerMicrosecond;
+  // Formulas and residuals of blocks that stay are in their model.
+  if (row.kind === "hopper" && row.team === "none" && hasUsualEnds(size)) return stored;
+  const kind = row.kind === "tensor" ? "tensor" : row.team === "sum" ? "team" : "staying";
+  const formulas = results * activationClocksOf(kind, size.first);
+  return stored + formulas / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
+}
+
+/** That a multiprocessor stores; a cluster's blocks store a part of what there is each. */
+function resultsOf(
+  row: TensorRow | HopperRow,
+  size: GemmSize,
+  splits: number,
+  { multiprocessors }: PlanTarget,
+): number {
+  const perProcessor = Math.ceil(blocksOf(size, row.m, row.n, splits) / multiprocessors);
+  if (splits === 1 || !sumsInTeam(row)) return perProcessor * row.m * row.n;
+  return (perProcessor * Math.min(row.m, size.m) * Math.min(row.n, size.n)) / splits;
 }
 
 function productMicroseconds(row: CutRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const { launchMicroseconds, clocksPerMicrosecond } = target;
-  const compute = computeClocks(row, size, splits, target);
+  if (row.kind === "hopper")
+    return launchMicroseconds + hopperRowClocks(row, size, splits, target) / clocksPerMicrosecond;
   const memory = dramClocks(size, target);
-  if (row.kind === "hopper" && row.team === "sum")
-    return launchMicroseconds + teamClocks(row, size, splits, target) / clocksPerMicrosecond;
-  if (row.kind === "hopper") {
-    const share = dramShareOf(blocksOf(size, row.m, row.n, splits), target);
-    const clocks = Math.max(compute, memory / share);
-    return launchMicroseconds + clocks / clocksPerMicrosecond;
-  }
+  const compute = computeClocks(row, size, splits, target);
   const measured = row.kind === "tensor" ? (row.measured[target.architecture] ?? 1) : 1;
   const clocks = Math.max(measured * compute, Math.max(streamShare, measured) * memory);
   return launchMicroseconds + startMicroseconds + (clocks + measured * fillClocks) / clocksPerMicrosecond;
 }
 
-function computeClocks(row: CutRow, size: GemmSize, splits: number, target: PlanTarget): number {
+function hopperRowClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
+  const memory = dramClocks(size, target);
+  const stored = (size.outputBytes * size.storeFactor) / 2;
+  const work = { ...size, splits, stored, rowClocks: 0 };
+  if (row.team === "sum") return teamSumClocks(row, work, matrixSumRates, memory, target);
+  if (splits === 1 && hasUsualEnds(size)) return hopperClocks(row, size, memory, target);
+  const share = dramShareOf(blocksOf(size, row.m, row.n, splits), target);
+  return Math.max(stayingClocks(row, work, hopperRates, target), memory / share);
+}
+
+function computeClocks(
+  row: Exclude<CutRow, HopperRow>,
+  size: GemmSize,
+  splits: number,
+  target: PlanTarget,
+): number {
   switch (row.kind) {
     case "tensor":
       return tensorClocks(row, size, splits, target);
-    case "hopper":
-      return hopperClocks(row, size, splits, target);
     case "simt":
       return simtClocks(row, size, splits, target);
     case "skinny":
@@ -205,17 +226,6 @@ function stepClocksOf(
 /** Whether no other block reads what one reads of the larger operand. */
 function isStream(row: TensorRow, { m, n }: GemmSize): boolean {
   return m <= row.m || n <= row.n;
-}
-
-function hopperClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
-  const stored = (size.outputBytes * size.storeFactor) / 2;
-  return stayingClocks(row, { ...size, splits, stored, rowClocks: 0 }, hopperRates, target);
-}
-
-function teamClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {
-  const stored = (size.outputBytes * size.storeFactor) / 2;
-  const work = { ...size, splits, stored, rowClocks: 0 };
-  return teamSumClocks(row, work, matrixSumRates, dramClocks(size, target), target);
 }
 
 /** Small copies take as many instructions as large ones. */

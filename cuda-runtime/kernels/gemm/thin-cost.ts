@@ -5,7 +5,8 @@ import { activationClocksOf } from "./end-cost.ts";
 import type { ThinRow } from "./table.ts";
 import { thinBlocks, thinShapeOf } from "./thin.ts";
 
-// Fitted to 136 times of 34 products on an H100 (bench/measurements/h100-thin.jsonl): the tile that is chosen is within a tenth of the best.
+// Fitted to 136 times of 34 products on an H100 (bench/measurements/h100-thin.jsonl); what begins before a launch waits is fitted to 38 products
+// since (kinds r* of bench/measurements/h100-gemm-ends.jsonl), where the best tile is predicted within 9 % in the median.
 
 /** Clocks of a multiprocessor for an element of every product: rounding and storing. */
 const endClocks = 0.107;
@@ -14,10 +15,13 @@ const oddStoreClocks = { 8: 0, 2: 0.34, 1: 0.11 } as const;
 /** Of a multiprocessor for a tile. */
 const issueClocks = 275;
 /** Until the first tile's rows are there, and from the last products until all is stored. */
-const startClocks = 3500;
-/** Of fewer rows one product was timed, and gained nothing (197x768x192): others are taken first. */
-const fewestRows = 1024;
-const fewRowsClocks = 3500;
+const startClocks = { few: 1450, many: 2200 } as const;
+const fewRows = 1024;
+/** Of fewer rows no product was timed: others are taken first. */
+const fewestRows = 49;
+const unknownClocks = 5500;
+/** Of what elements and memory take by the rates of before, what they take beside weights that are there already. */
+const share = 0.926;
 const dramShare = 0.937;
 /** Of rows that are read again for another column of tiles: they are in the L2. */
 const againShare = 0.002;
@@ -43,6 +47,7 @@ export function thinMicroseconds(row: ThinRow, size: GemmSize, target: PlanTarge
   const read = m * k * (1 + againShare * (tilesN - 1)) + n * k;
   const bytes = 2 * (read + m * n * stored) + size.residualBytes;
   const memory = bytes / (dramShare * bytesPerClock.dram * multiprocessors);
-  const start = startClocks + (m < fewestRows ? fewRowsClocks : 0);
-  return target.launchMicroseconds + (start + Math.max(own, memory)) / target.clocksPerMicrosecond;
+  const start = startClocks[m < fewRows ? "few" : "many"] + (m < fewestRows ? unknownClocks : 0);
+  const clocks = start + share * Math.max(own, memory);
+  return target.launchMicroseconds + clocks / target.clocksPerMicrosecond;
 }

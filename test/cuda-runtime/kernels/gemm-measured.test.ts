@@ -1,7 +1,7 @@
 /** @file Products that were timed by several kernels: predictions are near, and of the kernels timed the best predicted is near the best. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { DraftOperands, emitProduct } from "../../../bench/gpu/operations.ts";
+import { DraftOperands, emitProduct, type ProductEnd } from "../../../bench/gpu/operations.ts";
 import type { Candidate } from "../../../cuda-runtime/cost/candidate.ts";
 import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
 import { sumsInTeam } from "../../../cuda-runtime/kernels/gemm/table.ts";
@@ -22,19 +22,20 @@ const [mostLost, mostOff] = [1.05, 0.16];
 /** The same of kernels that were timed with another end of their tiles than they have now. */
 const mostOffBefore = 0.25;
 
-function timedOnH100(): readonly Timed[] {
-  const file = new URL("../../../bench/measurements/h100-gemm-notes.jsonl", import.meta.url);
+function timedIn<Row extends Timed>(name: string): readonly Row[] {
+  const file = new URL(`../../../bench/measurements/${name}`, import.meta.url);
   const [, ...lines] = readFileSync(file, "utf8").trimEnd().split("\n");
-  return lines.map((line) => JSON.parse(line) as Timed);
+  return lines.map((line) => JSON.parse(line) as Row);
 }
 
-function candidatesOf(size: string, gpu: string): readonly Candidate<Choice>[] {
+function candidatesOf(size: string, gpu: string, end?: ProductEnd): readonly Candidate<Choice>[] {
   const [M = 0, N = 0, K = 0] = size.split("x").map(Number);
   const found: Candidate<Choice>[] = [];
-  emitProduct(new DraftOperands(machineNamed(gpu)), { M, N, K }, "float16", (launch, microseconds) => {
+  const accepts = (launch: Choice, microseconds: number): boolean => {
     found.push({ launch, microseconds });
     return true;
-  });
+  };
+  emitProduct(new DraftOperands(machineNamed(gpu)), { M, N, K }, "float16", accepts, end);
   return found;
 }
 
@@ -51,7 +52,7 @@ function predictedOf(candidates: readonly Candidate<Choice>[], timed: Timed): nu
 }
 
 describe("on an H100", () => {
-  it.each([...groupBy(timedOnH100(), ({ size }) => size)])("%s", (size, rows) => {
+  it.each([...groupBy(timedIn("h100-gemm-notes.jsonl"), ({ size }) => size)])("%s", (size, rows) => {
     const candidates = candidatesOf(size, "h100");
     const known = rows.map((timed) => ({ ...timed, predicted: predictedOf(candidates, timed) }));
     for (const { kernel, us, predicted } of known)
@@ -64,6 +65,36 @@ describe("on an H100", () => {
     // What nobody timed may be taken, where it is predicted to take no more than a twentieth less than the best that was.
     const best = minOf(candidates.map(({ microseconds }) => microseconds));
     if (rows.length > 1) expect(least / best).toBeLessThan(mostLost);
+  });
+});
+
+describe("with a formula, with a residual, and with nothing, on an H100", () => {
+  type Ended = Timed & { readonly end: ProductEnd };
+  const judged = [
+    ...groupBy(timedIn<Ended>("h100-gemm-ends.jsonl"), ({ size, end }) => `${size} ${end}`),
+  ].map(([name, rows]) => {
+    const [size = "", end] = name.split(" ");
+    const candidates = candidatesOf(size, "h100", end as ProductEnd);
+    const known = rows.map((timed) => ({ ...timed, predicted: predictedOf(candidates, timed) }));
+    const best = minOf(known.map(({ us }) => us));
+    const least = minOf(known.map(({ predicted }) => predicted));
+    const taken = known.find(({ predicted }) => predicted === least);
+    const near = known.filter(({ us }) => us < 1.15 * best);
+    const off = near.map(({ us, predicted }) => Math.abs(Math.log(predicted / us)));
+    return { name, taken: taken?.kernel, loss: (taken?.us ?? 0) / best, off };
+  });
+
+  it("the kernel that is taken takes 4 % more than the best in the mean, and a seventh nine times of ten", () => {
+    const mean = judged.reduce((total, { loss }) => total + loss, 0) / judged.length;
+    expect(judged.length).toBeGreaterThan(90);
+    expect(mean).toBeLessThan(1.045);
+    expect(judged.filter(({ loss }) => loss > 1.15).length).toBeLessThan(judged.length / 10);
+  });
+
+  it("kernels near the best are predicted within 8 % in the median, and within a fifth nine times of ten", () => {
+    const off = judged.flatMap((each) => each.off).toSorted((a, b) => a - b);
+    expect(off[Math.floor(off.length / 2)]).toBeLessThan(0.08);
+    expect(off[Math.floor(0.9 * off.length)]).toBeLessThan(0.2);
   });
 });
 
