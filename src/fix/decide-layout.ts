@@ -16,6 +16,7 @@ import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
+import { isSureInHalf } from "./sure-gain.ts";
 
 export interface LayoutDecision {
   readonly after: Workload;
@@ -28,21 +29,21 @@ export interface LayoutDecision {
    * not be sure to save either, so that nobody gets it unasked.
    */
   readonly needsHalf?: true;
-  /** Of a state in half: what that and NHWC save of the types that the file stores, without the Casts that writing half takes. */
+  /** Of a state in half: what that, NHWC and safe fixes save of the file as it is stored, without the Casts that writing half takes. */
   readonly sinceStored?: WorkloadChange["saves"] | undefined;
 }
 
 /**
- * Regions that NHWC is predicted to make faster, where together they save at least the threshold, a share of `whole` microseconds,
+ * Regions that NHWC is predicted to make faster, where together they save at least the threshold, a share of what `file` takes,
  * and the saving's interval stays above zero. Undefined where there are none, or none that could save that much.
  */
 export function decideLayout(
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision | undefined {
   const before = priced(model, settings);
-  const least = settings.minSaving * whole;
+  const least = settings.minSaving * file.timeline.microseconds;
   if (before.target.stack.layout === "stack" || mostSaved(before, settings) < least) return undefined;
   const first = planned(model, settings);
   if (first.rewrite.converted.length === 0) return undefined;
@@ -50,7 +51,7 @@ export function decideLayout(
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
   if (microseconds >= least && low > 0)
-    return taken({ after, change, regions }, before, model, settings, whole);
+    return taken({ after, change, regions }, before, model, settings, file);
   const declined =
     low > 0
       ? belowThreshold
@@ -67,14 +68,13 @@ function taken(
   before: Workload,
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision {
   if (!isHalf(settings.target.precision)) return decision;
-  const stored = pricedAt(before, "as-is", settings.cost);
-  const { saves: sinceStored } = changeBetween(stored, decision.after, settings.cost);
-  const least = settings.minSaving * stored.timeline.microseconds;
-  if (sinceStored.low > 0 && sinceStored.microseconds >= least) return { ...decision, sinceStored };
-  const asIs = decideLayout(model, asStored(settings), whole);
+  const [own, fixed] = [pricedAt(file, "as-is", settings.cost), pricedAt(before, "as-is", settings.cost)];
+  const { saves: sinceStored } = changeBetween(own, decision.after, settings.cost);
+  if (isSureInHalf(sinceStored, { file: own, fixed }, settings)) return { ...decision, sinceStored };
+  const asIs = decideLayout(model, asStored(settings), file);
   const isTaken = asIs !== undefined && asIs.declined === undefined;
   return { ...decision, sinceStored, ...(isTaken ? {} : { needsHalf: true }) };
 }
@@ -87,9 +87,9 @@ export function layoutIn(
   state: Workload,
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision | undefined {
-  const decision = decidedIn(state, model, settings, whole);
+  const decision = decidedIn(state, model, settings, file);
   const isAsked = settings.options.nhwcOnlyWhereFaster !== true;
   return isAsked || decision?.declined === undefined ? decision : undefined;
 }
@@ -99,11 +99,11 @@ export function decidedIn(
   state: Workload,
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision | undefined {
   const inState = { ...settings, target: state.target };
   keepPriced(model, inState, state);
-  return decideLayout(model, inState, whole);
+  return decideLayout(model, inState, file);
 }
 
 /** Also of what is not even planned. */

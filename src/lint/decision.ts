@@ -57,9 +57,9 @@ export interface DecidedFix {
 /** A file that a command writes, in the types that it then stores: in half with what stays FP32 and the Casts between. */
 export interface DecidedEnd {
   readonly after: Workload;
-  /** Of what `--fix` alone leaves, in the types that it stores. */
+  /** In half of the file that the user has, in another layout of the one that `--fix` alone leaves, in the types that it stores. */
   readonly written: WrittenSaving;
-  /** Whether it saves enough, beyond doubt. */
+  /** Whether it saves enough, beyond doubt; in half of what `--fix` alone leaves as well, as is predicted. */
   readonly isSure: boolean;
 }
 
@@ -90,7 +90,7 @@ export interface DecidedLayout {
   readonly declined?: string;
   /** Set where it is done in a file that is brought to half, by name, and in no other. */
   readonly needsHalf?: true;
-  /** Of a state in half: what that and NHWC save of the types that the file stores, without Casts. */
+  /** Of a state in half: what that, NHWC and safe fixes save of the file as it is stored, without Casts. */
   readonly sinceStored?: Saving | undefined;
 }
 

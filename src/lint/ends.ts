@@ -24,9 +24,8 @@ export function wayToLayout(first: LintContext, { after, sinceStored }: DecidedL
   const stored = decision.inLayout();
   const isBeyond = sinceStored.low > farFromNothing * after.timeline.microseconds;
   if (isBeyond && stored?.isSure === true) return { changed: "layout", knowsHalf: false };
-  // Casts make nothing surer; padding that pays in half alone does.
-  const isPlain = !decision.needsHalf;
-  if (isPlain && sinceStored.low <= 0) return asStored(stored, false);
+  // Casts make nothing surer.
+  if (sinceStored.low <= 0) return asStored(stored, false);
   const half = decision.inHalf(true);
   if (half === undefined)
     return { changed: stored?.isSure === true ? "layout" : byAccount(first), knowsHalf: false };

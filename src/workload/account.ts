@@ -32,8 +32,8 @@ export interface AccountStep {
   readonly measured?: true;
   /**
    * In the types that files store, where the account is of another precision: of `safe`, what it saves of the file as exported; of `kept`,
-   * where the file is brought to half, what it saves of the one that `--fix` alone leaves; of `layout`, the same where its command leaves the file
-   * in the types that it stores.
+   * where the file is brought to half, what that one saves of the file as exported, with all that comes before; of `layout`, what it saves of the file that
+   * `--fix` alone leaves, where its command leaves that in the types that it stores.
    */
   readonly written?: WrittenSaving;
   /**

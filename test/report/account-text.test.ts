@@ -65,11 +65,6 @@ test("where it is known what writing half takes, its step says so, and what the 
   expect(accountCells(kept, account, ["--fix", "--precision", "fp16"])[3]).toMatch(
     /^as written, from the file's 18 µs: /,
   );
-  const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16" };
-  expect(accountCells(kept, [exported, half, safe, kept])[3]).toMatch(/, from --fix's 18 µs: /);
-  expect(accountCells(kept, [exported, half, { ...safe, needsHalf: true }, kept])[3]).toMatch(
-    /, from the file's /,
-  );
   const sure: AccountStep = { ...kept, written: { microseconds: 8, low: 1, high: 12, after: 10 } };
   expect(accountCells(sure, account)[3]).toMatch(/: saves 8 µs /);
   const loss: AccountStep = { ...kept, written: { microseconds: -8, low: -12, high: -1, after: 18 } };

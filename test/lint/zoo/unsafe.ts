@@ -5,9 +5,9 @@ import { planOf } from "../../../src/api/options.ts";
 import { fixSettings } from "../../../src/api/plan-fix.ts";
 import { withTimelines } from "../../../src/api/timelines.ts";
 import { flagsOf } from "../../../src/fix/choice.ts";
-import { asWritten } from "../../../src/fix/decide-unsafe.ts";
 import { runFix } from "../../../src/fix/make.ts";
 import type { Fix } from "../../../src/fix/outcome.ts";
+import { asWritten } from "../../../src/fix/stored-types.ts";
 import type { StackId } from "../../../src/hardware/stacks.ts";
 import { InputError } from "../../../src/ir/errors.ts";
 import type { ModelReport } from "../../../src/lint/result.ts";
@@ -99,16 +99,14 @@ function expectStored(written: readonly AccountStep[], { account, groups }: Mode
   expect(safe?.microseconds).toBeCloseTo(step.written?.after ?? Number.NaN, 6);
 }
 
-/** Of what unsafe passes did, as the files are stored. */
+/** Of what unsafe passes made of the file, as both are stored. */
 function expectSure(model: OpenModel, { fixed, settings }: Fix): void {
-  const safe = { ...settings, passes: settings.passes.filter((pass) => pass.safe) };
-  const before = runFix(model, safe).fixed.model;
   if (
     !fixed.applied.some(({ notes }) => notes.some(({ pass }) => pass === "half" || pass === "channels-last"))
   )
     return;
   const { saves } = changeBetween(
-    asWritten(before, settings),
+    asWritten(model, settings),
     asWritten(fixed.model, settings),
     settings.cost,
   );
