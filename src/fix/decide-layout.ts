@@ -3,20 +3,22 @@
  * here.
  */
 
-import { isHalf } from "../ir/fix-command.ts";
-import { duration } from "../ir/format.ts";
+import { isHalf, isOfCodes } from "../ir/fix-command.ts";
+import { duration, durationRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-last.ts";
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import { turnedWorkload } from "../passes/channels-last/turned.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
+import { writtenBetween } from "../workload/written.ts";
 import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
-import { isSureInHalf } from "./sure-gain.ts";
+import { isSureGain, isSureInHalf } from "./sure-gain.ts";
 
 export interface LayoutDecision {
   readonly after: Workload;
@@ -31,6 +33,8 @@ export interface LayoutDecision {
   readonly needsHalf?: true;
   /** Of a state in half: what that, NHWC and safe fixes save of the file as it is stored, without the Casts that writing half takes. */
   readonly sinceStored?: WorkloadChange["saves"] | undefined;
+  /** Of a target in INT8: what it saves of the file that stays as it is stored. */
+  readonly written?: WrittenSaving;
 }
 
 /**
@@ -61,7 +65,8 @@ export function decideLayout(
 
 /**
  * With whether NHWC is written where nobody asked for half precision either: it is faster as the file is stored, or half and NHWC together are
- * faster beyond doubt, without the Casts that writing half takes, which take the half pass and weights to know.
+ * faster beyond doubt, without the Casts that writing half takes, which take the half pass and weights to know. For a target in INT8, which no fix
+ * stores, as the file is stored alone.
  */
 function taken(
   decision: LayoutDecision,
@@ -70,13 +75,24 @@ function taken(
   settings: FixSettings,
   file: Workload,
 ): LayoutDecision {
-  if (!isHalf(settings.target.precision)) return decision;
+  const { precision } = settings.target;
+  if (!isHalf(precision)) return isOfCodes(precision) ? gatedAsStored(decision, before, settings) : decision;
   const [own, fixed] = [pricedAt(file, "as-is", settings.cost), pricedAt(before, "as-is", settings.cost)];
   const { saves: sinceStored } = changeBetween(own, decision.after, settings.cost);
   if (isSureInHalf(sinceStored, { file: own, fixed }, settings)) return { ...decision, sinceStored };
   const asIs = decideLayout(model, asStored(settings), file);
   const isTaken = asIs !== undefined && asIs.declined === undefined;
   return { ...decision, sinceStored, ...(isTaken ? {} : { needsHalf: true }) };
+}
+
+function gatedAsStored(decision: LayoutDecision, before: Workload, settings: FixSettings): LayoutDecision {
+  const written = writtenBetween(before, decision.after, settings.cost);
+  if (isSureGain(written, pricedAt(before, "as-is", settings.cost), settings))
+    return { ...decision, written };
+  const { microseconds, low, high, after } = written;
+  const times = `${duration(after + microseconds)} → ${duration(after)}`;
+  const why = low > 0 ? "saves less than --min-saving" : `may save nothing (${durationRange(low, high)})`;
+  return { ...decision, declined: `in the types that the file stores NHWC ${why}: predicted ${times}` };
 }
 
 /**

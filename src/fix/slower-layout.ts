@@ -1,4 +1,5 @@
 /** @file What is said of NHWC that was asked for by name and is predicted to be slower as a whole: it is written all the same. */
+import { halfOf } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { AccountState } from "../workload/account.ts";
 import { differenceBetween } from "../workload/change.ts";
@@ -42,6 +43,6 @@ function inHalf({ inTarget }: SafeFixes, settings: FixSettings, file: Workload):
   const saves = layoutInHalf(inTarget.fixed.model, settings, file)?.change.saves;
   if (saves === undefined || saves.low <= 0) return "";
   const { microseconds, low, high } = saves;
-  const { precision } = settings.target;
-  return `; with --precision ${precision} it saves ${duration(microseconds)} (${durationRange(low, high)})`;
+  const half = halfOf(settings.target.precision);
+  return `; with --precision ${half} it saves ${duration(microseconds)} (${durationRange(low, high)})`;
 }

@@ -1,6 +1,6 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
 
-import { isHalf } from "../ir/fix-command.ts";
+import { isHalf, isOfTypes } from "../ir/fix-command.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { AccountState } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
@@ -54,7 +54,7 @@ function statesOf(
   const { safe, fixed } = behind;
   const before = priced(original, settings);
   // A file that keeps its types is told in these, asked to or not: half is no step of it.
-  if (isTimedAsStored(settings) && !behind.isHalved && isHalf(before.target.precision)) {
+  if (isTimedAsStored(settings) && !behind.isHalved && isOfTypes(before.target.precision)) {
     const inStored = (step: "exported" | "safe" | "layout", model: OpenModel): AccountState => ({
       step,
       workload: asWritten(model, settings),

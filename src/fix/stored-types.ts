@@ -1,5 +1,5 @@
 /** @file Repairs that keep a file's types, and are told in these, whatever the file is to be computed in. */
-import { isHalf } from "../ir/fix-command.ts";
+import { isOfTypes } from "../ir/fix-command.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -10,7 +10,7 @@ import { changesTypes, type FixSettings, priced } from "./pipeline.ts";
  * stays FP32.
  */
 export function keepsTypes(settings: FixSettings): boolean {
-  return !changesTypes(settings) && asksForLayout(settings) && isHalf(settings.target.precision);
+  return !changesTypes(settings) && asksForLayout(settings) && isOfTypes(settings.target.precision);
 }
 
 /** By name, and not where it is predicted to be faster. */

@@ -1,7 +1,9 @@
 /** @file Whether a change is sure to gain: by the threshold at least, its interval above zero. */
-import type { Saving } from "../cost/model.ts";
+import type { WorkloadChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { FixSettings } from "./pipeline.ts";
+
+type Saving = WorkloadChange["saves"];
 
 type Threshold = Pick<FixSettings, "minSaving">;
 

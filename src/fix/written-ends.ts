@@ -1,4 +1,5 @@
 /** @file What the files that commands write take, and save: linting names the command of one that is sure to gain. */
+import { isOfCodes } from "../ir/fix-command.ts";
 import type { WrittenSaving } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -48,7 +49,9 @@ export function writtenInLayout(
   file: Workload,
 ): WrittenEnd | undefined {
   const { model } = stored.fixed;
-  const before = pricedAt(priced(model, settings), "as-is", settings.cost);
+  const inTarget = priced(model, settings);
+  // INT8 is decided for the target, and gated by what is stored.
+  const before = isOfCodes(settings.target.precision) ? inTarget : pricedAt(inTarget, "as-is", settings.cost);
   const decision = decidedIn(before, model, settings, file);
   if (decision === undefined) return undefined;
   const { after, declined } = decision;

@@ -119,8 +119,13 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
     states.push({ step: "half", workload: context.half().after, ...inHalf });
   if (layout !== undefined) {
     const { after: workload, needsHalf, way } = layout;
-    const written = way.stored?.written;
-    states.push({ step: "layout", workload, written, needsHalf, ...commanded(way.changed, context) });
+    states.push({
+      step: "layout",
+      workload,
+      written: way.stored,
+      needsHalf,
+      ...commanded(way.changed, context),
+    });
   }
   const kept = keptState(context, layout, states.at(-1)?.workload ?? context);
   return kept === undefined ? states : [...states, kept];

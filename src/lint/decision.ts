@@ -67,8 +67,8 @@ export interface DecidedEnd {
 export interface LayoutWay {
   /** Null where no file is sure to gain. */
   readonly changed: Changed | null;
-  /** The file that is written, where it stays in the types that it stores. */
-  readonly stored?: DecidedEnd | undefined;
+  /** What the file that is written saves, where it stays in the types that it stores. */
+  readonly stored?: WrittenSaving | undefined;
   /** Whether the file in half had to be known to tell. */
   readonly knowsHalf: boolean;
 }
@@ -92,6 +92,8 @@ export interface DecidedLayout {
   readonly needsHalf?: true;
   /** Of a state in half: what that, NHWC and safe fixes save of the file as it is stored, without Casts. */
   readonly sinceStored?: Saving | undefined;
+  /** Of a target in INT8: what it saves of the file that stays as it is stored. */
+  readonly written?: WrittenSaving;
 }
 
 /** What the layout step saves, and whose part of it is how large. */
