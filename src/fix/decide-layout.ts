@@ -31,8 +31,10 @@ export interface LayoutDecision {
    * not be sure to save either, so that nobody gets it unasked.
    */
   readonly needsHalf?: true;
-  /** Of a state in half: what that, NHWC and safe fixes save of the file as it is stored, without the Casts that writing half takes. */
+  /** Of a state in half: what that and NHWC save of the types that are stored, without the Casts that writing half takes. */
   readonly sinceStored?: WorkloadChange["saves"] | undefined;
+  /** The same with what comes before: of the file that the user has. */
+  readonly sinceFile?: WorkloadChange["saves"] | undefined;
   /** Of a target in INT8: what it saves of the file that stays as it is stored. */
   readonly written?: WrittenSaving;
 }
@@ -78,11 +80,14 @@ function taken(
   const { precision } = settings.target;
   if (!isHalf(precision)) return isOfCodes(precision) ? gatedAsStored(decision, before, settings) : decision;
   const [own, fixed] = [pricedAt(file, "as-is", settings.cost), pricedAt(before, "as-is", settings.cost)];
-  const { saves: sinceStored } = changeBetween(own, decision.after, settings.cost);
-  if (isSureInHalf(sinceStored, { file: own, fixed }, settings)) return { ...decision, sinceStored };
+  const [sinceFile, sinceStored] = [own, fixed].map(
+    (each) => changeBetween(each, decision.after, settings.cost).saves,
+  );
+  const inHalf = { ...decision, sinceFile, sinceStored };
+  if (sinceFile !== undefined && isSureInHalf(sinceFile, { file: own, fixed }, settings)) return inHalf;
   const asIs = decideLayout(model, asStored(settings), file);
   const isTaken = asIs !== undefined && asIs.declined === undefined;
-  return { ...decision, sinceStored, ...(isTaken ? {} : { needsHalf: true }) };
+  return isTaken ? inHalf : { ...inHalf, needsHalf: true };
 }
 
 function gatedAsStored(decision: LayoutDecision, before: Workload, settings: FixSettings): LayoutDecision {

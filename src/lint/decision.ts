@@ -90,8 +90,10 @@ export interface DecidedLayout {
   readonly declined?: string;
   /** Set where it is done in a file that is brought to half, by name, and in no other. */
   readonly needsHalf?: true;
-  /** Of a state in half: what that, NHWC and safe fixes save of the file as it is stored, without Casts. */
+  /** Of a state in half: what that and NHWC save of the types that are stored, without Casts. */
   readonly sinceStored?: Saving | undefined;
+  /** The same with what comes before: of the file that the user has. */
+  readonly sinceFile?: Saving | undefined;
   /** Of a target in INT8: what it saves of the file that stays as it is stored. */
   readonly written?: WrittenSaving;
 }

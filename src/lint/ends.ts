@@ -17,9 +17,10 @@ import { writtenHalf } from "./written-half.ts";
 const farFromNothing = 0.035;
 
 /** `first` is the file. */
-export function wayToLayout(first: LintContext, { after, sinceStored, written }: DecidedLayout): LayoutWay {
+export function wayToLayout(first: LintContext, layout: DecidedLayout): LayoutWay {
+  const { after, sinceStored, sinceFile, written } = layout;
   const { decision } = first;
-  if (decision === undefined || sinceStored === undefined)
+  if (decision === undefined || sinceStored === undefined || sinceFile === undefined)
     return { changed: "layout", stored: written, knowsHalf: false };
   if (first.isMeasured) return { changed: byAccount(first), knowsHalf: false };
   const stored = decision.inLayout();
@@ -27,7 +28,7 @@ export function wayToLayout(first: LintContext, { after, sinceStored, written }:
   if (isBeyond && stored?.isSure === true && !isOfCodes(first.target.precision))
     return { changed: "layout", knowsHalf: false };
   // Casts make nothing surer.
-  if (sinceStored.low <= 0) return asStored(stored, false);
+  if (sinceFile.low <= 0) return asStored(stored, false);
   const half = decision.inHalf(true);
   if (half === undefined)
     return { changed: stored?.isSure === true ? "layout" : byAccount(first), knowsHalf: false };
