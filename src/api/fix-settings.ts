@@ -4,11 +4,11 @@ import { type FixChoice, flagsOf } from "../fix/choice.ts";
 import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
 import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
-import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/decide-unsafe.ts";
 import { type FixedModel, type FixSettings, keepPriced } from "../fix/pipeline.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
 import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
+import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
 import { halfOf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
@@ -115,9 +115,9 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
         return { message: whyUnsolved(), declined: "uncertain" };
       return leftReason(reason, declined, loses !== undefined);
     },
-    layoutOf: (state) => decidedIn(state, fixed.model, settings, workload.timeline.microseconds),
+    layoutOf: (state) => decidedIn(state, fixed.model, settings, workload),
     inHalf: inHalfOf(fixes, lint, workload, half),
-    inLayout: once(() => writtenInLayout(fixes, settings, workload.timeline.microseconds)),
+    inLayout: once(() => writtenInLayout(fixes, settings, workload)),
   };
 }
 
@@ -132,7 +132,7 @@ function once<T>(work: () => T): () => T {
 function inHalfOf(
   fixes: SafeFixes,
   lint: LintSettings,
-  { timeline }: Workload,
+  workload: Workload,
   made: () => FixedModel,
 ): DecidedFix["inHalf"] {
   const half = halfOf(lint.target.precision);
@@ -140,9 +140,7 @@ function inHalfOf(
   const known = new Map<boolean, WrittenEnd | null | undefined>();
   return (isLaidOut) => {
     if (known.has(isLaidOut)) return known.get(isLaidOut);
-    const found = unlessRefused(() =>
-      writtenInHalf(fixes, settings, timeline.microseconds, made())(isLaidOut),
-    );
+    const found = unlessRefused(() => writtenInHalf(fixes, settings, workload, made())(isLaidOut));
     known.set(isLaidOut, found);
     return found;
   };

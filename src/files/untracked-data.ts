@@ -23,6 +23,11 @@ export function untrackedData(model: string, data: readonly string[]): string[] 
   return data.filter((path) => others.has(relative(folder, path).replaceAll("\\", "/")));
 }
 
+/** Those of some names that Git tracks. */
+export function trackedIn(folder: string, names: readonly string[]): ReadonlySet<string> {
+  return listed(folder, ["--cached"], names);
+}
+
 function listed(folder: string, flags: readonly string[], names: readonly string[]): ReadonlySet<string> {
   const { status, stdout, stderr } = runGit(folder, [
     "--literal-pathspecs",

@@ -3,19 +3,22 @@
  * here.
  */
 
-import { isHalf } from "../ir/fix-command.ts";
-import { duration } from "../ir/format.ts";
+import { isHalf, isOfCodes } from "../ir/fix-command.ts";
+import { duration, durationRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-last.ts";
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import { turnedWorkload } from "../passes/channels-last/turned.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
+import { writtenBetween } from "../workload/written.ts";
 import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
+import { isSureGain, isSureInHalf } from "./sure-gain.ts";
 
 export interface LayoutDecision {
   readonly after: Workload;
@@ -28,21 +31,25 @@ export interface LayoutDecision {
    * not be sure to save either, so that nobody gets it unasked.
    */
   readonly needsHalf?: true;
-  /** Of a state in half: what that and NHWC save of the types that the file stores, without the Casts that writing half takes. */
+  /** Of a state in half: what that and NHWC save of the types that are stored, without the Casts that writing half takes. */
   readonly sinceStored?: WorkloadChange["saves"] | undefined;
+  /** The same with what comes before: of the file that the user has. */
+  readonly sinceFile?: WorkloadChange["saves"] | undefined;
+  /** Of a target in INT8: what it saves of the file that stays as it is stored. */
+  readonly written?: WrittenSaving;
 }
 
 /**
- * Regions that NHWC is predicted to make faster, where together they save at least the threshold, a share of `whole` microseconds,
+ * Regions that NHWC is predicted to make faster, where together they save at least the threshold, a share of what `file` takes,
  * and the saving's interval stays above zero. Undefined where there are none, or none that could save that much.
  */
 export function decideLayout(
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision | undefined {
   const before = priced(model, settings);
-  const least = settings.minSaving * whole;
+  const least = settings.minSaving * file.timeline.microseconds;
   if (before.target.stack.layout === "stack" || mostSaved(before, settings) < least) return undefined;
   const first = planned(model, settings);
   if (first.rewrite.converted.length === 0) return undefined;
@@ -50,7 +57,7 @@ export function decideLayout(
   const change = changeBetween(before, after, settings.cost);
   const { microseconds, low } = change.saves;
   if (microseconds >= least && low > 0)
-    return taken({ after, change, regions }, before, model, settings, whole);
+    return taken({ after, change, regions }, before, model, settings, file);
   const declined =
     low > 0
       ? belowThreshold
@@ -60,23 +67,37 @@ export function decideLayout(
 
 /**
  * With whether NHWC is written where nobody asked for half precision either: it is faster as the file is stored, or half and NHWC together are
- * faster beyond doubt, without the Casts that writing half takes, which take the half pass and weights to know.
+ * faster beyond doubt, without the Casts that writing half takes, which take the half pass and weights to know. For a target in INT8, which no fix
+ * stores, as the file is stored alone.
  */
 function taken(
   decision: LayoutDecision,
   before: Workload,
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision {
-  if (!isHalf(settings.target.precision)) return decision;
-  const stored = pricedAt(before, "as-is", settings.cost);
-  const { saves: sinceStored } = changeBetween(stored, decision.after, settings.cost);
-  const least = settings.minSaving * stored.timeline.microseconds;
-  if (sinceStored.low > 0 && sinceStored.microseconds >= least) return { ...decision, sinceStored };
-  const asIs = decideLayout(model, asStored(settings), whole);
+  const { precision } = settings.target;
+  if (!isHalf(precision)) return isOfCodes(precision) ? gatedAsStored(decision, before, settings) : decision;
+  const [own, fixed] = [pricedAt(file, "as-is", settings.cost), pricedAt(before, "as-is", settings.cost)];
+  const [sinceFile, sinceStored] = [own, fixed].map(
+    (each) => changeBetween(each, decision.after, settings.cost).saves,
+  );
+  const inHalf = { ...decision, sinceFile, sinceStored };
+  if (sinceFile !== undefined && isSureInHalf(sinceFile, { file: own, fixed }, settings)) return inHalf;
+  const asIs = decideLayout(model, asStored(settings), file);
   const isTaken = asIs !== undefined && asIs.declined === undefined;
-  return { ...decision, sinceStored, ...(isTaken ? {} : { needsHalf: true }) };
+  return isTaken ? inHalf : { ...inHalf, needsHalf: true };
+}
+
+function gatedAsStored(decision: LayoutDecision, before: Workload, settings: FixSettings): LayoutDecision {
+  const written = writtenBetween(before, decision.after, settings.cost);
+  if (isSureGain(written, pricedAt(before, "as-is", settings.cost), settings))
+    return { ...decision, written };
+  const { microseconds, low, high, after } = written;
+  const times = `${duration(after + microseconds)} → ${duration(after)}`;
+  const why = low > 0 ? "saves less than --min-saving" : `may save nothing (${durationRange(low, high)})`;
+  return { ...decision, declined: `in the types that the file stores NHWC ${why}: predicted ${times}` };
 }
 
 /**
@@ -87,9 +108,9 @@ export function layoutIn(
   state: Workload,
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision | undefined {
-  const decision = decidedIn(state, model, settings, whole);
+  const decision = decidedIn(state, model, settings, file);
   const isAsked = settings.options.nhwcOnlyWhereFaster !== true;
   return isAsked || decision?.declined === undefined ? decision : undefined;
 }
@@ -99,11 +120,11 @@ export function decidedIn(
   state: Workload,
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision | undefined {
   const inState = { ...settings, target: state.target };
   keepPriced(model, inState, state);
-  return decideLayout(model, inState, whole);
+  return decideLayout(model, inState, file);
 }
 
 /** Also of what is not even planned. */

@@ -6,14 +6,13 @@
 import { isHalf } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import type { WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { lossElsewhere } from "../workload/elsewhere.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { left, type SafeFix } from "./decide.ts";
-import { belowThreshold, decidedIn, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
+import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import { type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
 import {
   asStored,
@@ -26,7 +25,8 @@ import {
   unchanged,
 } from "./pipeline.ts";
 import { inTurn, runToFixedPoint } from "./rounds.ts";
-import { asksForLayout, isTimedAsStored, keepsTypes } from "./stored-types.ts";
+import { asksForLayout, asWritten, isTimedAsStored, keepsTypes } from "./stored-types.ts";
+import { type Beside, isSureGain, isSureInHalf } from "./sure-gain.ts";
 
 export interface Unsafe {
   /** What they begin with: of a file that stays FP32, what safe fixes gain in FP32. */
@@ -42,33 +42,33 @@ export interface Unsafe {
 
 /**
  * The unsafe passes of `settings` over what safe ones left. What was asked for by name is done; else what is predicted to take the least of
- * what saves at least the threshold, its interval above zero. `whole` is what the file takes, in microseconds. Throws InputError.
+ * what saves at least the threshold, its interval above zero. `file` is what the user has. Throws InputError.
  */
-export function decideUnsafe(fixes: SafeFixes, settings: FixSettings, whole: number): Unsafe {
+export function decideUnsafe(fixes: SafeFixes, settings: FixSettings, file: Workload): Unsafe {
   const { inTarget, asStored: stored } = fixes;
-  const kept = stored.fixed.model;
-  const plain = () => floatFrom(stored, settings, whole);
-  if (keepsTypes(settings)) return floatInLayout(fixes, settings, whole);
+  const plain = () => floatFrom(stored, settings, file);
+  if (keepsTypes(settings)) return floatInLayout(fixes, settings, file);
   if (!changesTypes(settings))
-    return paddedBehind(plain(), inTarget, settings, (safe) => floatFrom(safe, settings, whole));
+    return paddedBehind(plain(), inTarget, settings, (safe) => floatFrom(safe, settings, file));
   const inHalf = (options: Partial<FixSettings["options"]>) =>
-    halved(inTarget, { ...settings, options: { ...settings.options, ...options } }, whole);
-  const foreseen = layoutInHalf(inTarget.fixed.model, settings, whole);
+    halved(inTarget, { ...settings, options: { ...settings.options, ...options } }, file);
+  const foreseen = layoutInHalf(inTarget.fixed.model, settings, file);
   if (settings.options.halfOnlyWhereFaster !== true) {
-    const asked = paddedBehind(inHalf({}), inTarget, settings, (safe) => halved(safe, settings, whole));
+    const asked = paddedBehind(inHalf({}), inTarget, settings, (safe) => halved(safe, settings, file));
     return asked.isHalved || stored === inTarget ? { ...asked, foreseen } : notHalved(plain(), asked);
   }
   const halves = [inHalf({})];
   if (foreseen !== undefined) halves.push(inHalf({ nhwcFollows: true }));
-  const best = fastest(kept, plain(), halves, settings);
+  const beside = besideHalf(fixes, settings, file);
+  const best = fastest(beside, plain(), halves, settings);
   if (best.isHalved) return { ...best, foreseen };
   // What is told of is the file that half asked for by name makes.
   const named = inHalf({ halfOnlyWhereFaster: false });
-  return { ...leftFloat(kept, best, named, settings), foreseen };
+  return { ...leftFloat(beside, best, named, settings), foreseen };
 }
 
-function floatFrom(safe: SafeFix, settings: FixSettings, whole: number): Unsafe {
-  return { safe, ...laidOut(unchanged(safe.fixed.model), settings, whole), isHalved: false };
+function floatFrom(safe: SafeFix, settings: FixSettings, file: Workload): Unsafe {
+  return { safe, ...laidOut(unchanged(safe.fixed.model), settings, file), isHalved: false };
 }
 
 /**
@@ -77,9 +77,9 @@ function floatFrom(safe: SafeFix, settings: FixSettings, whole: number): Unsafe 
 function floatInLayout(
   { inTarget, asStored: stored }: SafeFixes,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): Unsafe {
-  const from = (safe: SafeFix) => floatFrom(safe, settings, whole);
+  const from = (safe: SafeFix) => floatFrom(safe, settings, file);
   const plain = from(stored);
   if (inTarget === stored) return paddedBehind(plain, stored, settings, from);
   const padded = from(inTarget);
@@ -132,68 +132,15 @@ function halfNotes(notes: readonly FixNote[]): readonly FixNote[] {
 export function layoutInHalf(
   model: OpenModel,
   settings: FixSettings,
-  whole: number,
+  file: Workload,
 ): LayoutDecision | undefined {
   const passes = layoutPasses(settings);
   if (passes.length === 0) return undefined;
-  return layoutIn(inHalfOf(priced(model, settings), settings), model, { ...settings, passes }, whole);
+  return layoutIn(inHalfOf(priced(model, settings), settings), model, { ...settings, passes }, file);
 }
 
 function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
   return passes.filter(({ name }) => name === "channels-last");
-}
-
-/** What a file takes, and saves of the one that `--fix` alone leaves, both in the types that they store. */
-export interface WrittenEnd {
-  readonly after: Workload;
-  readonly written: WrittenSaving;
-  /** Whether that is the threshold at least, its interval above zero. */
-  readonly isSure: boolean;
-}
-
-/**
- * The file that half precision makes where it is asked for by name, with what stays FP32 and the Casts between; `isLaidOut`: in the layout that
- * pays behind it. Null where it changes nothing. `half` is what safe fixes leave, brought to half.
- */
-export function writtenInHalf(
-  { asStored: stored }: SafeFixes,
-  asked: FixSettings,
-  whole: number,
-  half: FixedModel,
-): (isLaidOut: boolean) => WrittenEnd | null {
-  const options = { ...asked.options, halfOnlyWhereFaster: false, halfUnpriced: true };
-  const settings = { ...asked, options };
-  const before = asWritten(stored.fixed.model, settings);
-  return (isLaidOut) => {
-    if (!half.changed) return null;
-    const { fixed } = isLaidOut ? laidOut(half, settings, whole) : { fixed: half };
-    const after = asWritten(fixed.model, settings);
-    const written = writtenBetween(before, after, settings.cost);
-    return { after, written, isSure: isSureGain(written, before, settings) };
-  };
-}
-
-/** What `--fix` alone leaves, in the layout that pays in the types that it stores; undefined where there is none to decide. */
-export function writtenInLayout(
-  { asStored: stored }: SafeFixes,
-  settings: FixSettings,
-  whole: number,
-): WrittenEnd | undefined {
-  const { model } = stored.fixed;
-  const before = pricedAt(priced(model, settings), "as-is", settings.cost);
-  const decision = decidedIn(before, model, settings, whole);
-  if (decision === undefined) return undefined;
-  const { after, declined } = decision;
-  return { after, written: writtenBetween(before, after, settings.cost), isSure: declined === undefined };
-}
-
-/** Whether that is the threshold at least, its interval above zero. */
-export function isSureGain(
-  { microseconds, low }: WorkloadChange["saves"],
-  before: Workload,
-  { minSaving }: FixSettings,
-): boolean {
-  return low > 0 && microseconds >= minSaving * before.timeline.microseconds;
 }
 
 /** A workload in half, which the target may compute in anyway. */
@@ -205,13 +152,21 @@ function halfOf({ halfType }: FixSettings["options"]): "fp16" | "bf16" {
   return halfType === "bfloat16" ? "bf16" : "fp16";
 }
 
-/** What is predicted to take the least; in half only what is faster than the model as it is beyond doubt. */
-function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], settings: FixSettings): Unsafe {
-  const before = asWritten(model, settings);
+/** What a file in half is looked at beside. */
+export function besideHalf(
+  { asStored: { fixed } }: SafeFixes,
+  settings: FixSettings,
+  file: Workload,
+): Beside {
+  return { file: pricedAt(file, "as-is", settings.cost), fixed: asWritten(fixed.model, settings) };
+}
+
+/** What is predicted to take the least; in half only what is faster than the file that the user has beyond doubt. */
+function fastest(beside: Beside, plain: Unsafe, halves: readonly Unsafe[], settings: FixSettings): Unsafe {
   let [best, bestTime] = [plain, asWritten(plain.fixed.model, settings).timeline.microseconds];
   for (const each of halves.filter(({ isHalved }) => isHalved)) {
     const after = asWritten(each.fixed.model, settings);
-    const isSure = isSureGain(writtenBetween(before, after, settings.cost), before, settings);
+    const isSure = isSureInHalf(writtenBetween(beside.file, after, settings.cost), beside, settings);
     const { microseconds } = after.timeline;
     if (isSure && microseconds < bestTime) [best, bestTime] = [each, microseconds];
   }
@@ -219,17 +174,18 @@ function fastest(model: OpenModel, plain: Unsafe, halves: readonly Unsafe[], set
 }
 
 /** With what the half pass says, and why it was not heard, where it would have changed something. */
-function leftFloat(model: OpenModel, plain: Unsafe, named: Unsafe, settings: FixSettings): Unsafe {
-  const why = named.isHalved ? [whyLeft(model, named, settings)] : [];
+function leftFloat(beside: Beside, plain: Unsafe, named: Unsafe, settings: FixSettings): Unsafe {
+  const why = named.isHalved ? [whyLeft(beside, named, settings)] : [];
   const notes = [...why, ...halfNotes(named.fixed.notes), ...plain.fixed.notes];
   return { ...plain, fixed: { ...plain.fixed, notes } };
 }
 
-function whyLeft(model: OpenModel, { fixed }: Unsafe, settings: FixSettings): FixNote {
-  const before = asWritten(model, settings);
-  const saves = writtenBetween(before, asWritten(fixed.model, settings), settings.cost);
-  const isSure = isSureGain(saves, before, settings);
-  const reason = isSure ? "what is done instead is predicted to be faster" : whyNot(saves);
+function whyLeft(beside: Beside, { fixed }: Unsafe, settings: FixSettings): FixNote {
+  const saves = writtenBetween(beside.file, asWritten(fixed.model, settings), settings.cost);
+  const isSure = isSureGain(saves, beside.file, settings);
+  const reason = isSure
+    ? "it is predicted to save less than --min-saving of what is done instead"
+    : whyNot(saves);
   const isLaidOut = fixed.regions.some(({ pass }) => pass === "channels-last");
   const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
   const message = `left FP32: ${what} is ${isSure ? `not written: ${reason}` : reason}; --precision ${halfOf(settings.options)} stores it all the same`;
@@ -242,9 +198,9 @@ function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
 }
 
 /** In half, and then in the layout that pays there. */
-function halved(safe: SafeFix, settings: FixSettings, whole: number): Unsafe {
+function halved(safe: SafeFix, settings: FixSettings, file: Workload): Unsafe {
   const half = broughtToHalf(safe.fixed, settings);
-  return { safe, ...laidOut(half, settings, whole), isHalved: half.changed };
+  return { safe, ...laidOut(half, settings, file), isHalved: half.changed };
 }
 
 export function broughtToHalf(safe: FixedModel, settings: FixSettings): FixedModel {
@@ -266,24 +222,22 @@ function withoutChanges({ notes }: FixedModel, model: OpenModel): FixedModel {
   return { ...unchanged(model), notes: notes.filter(({ kind }) => kind !== "changed") };
 }
 
-/** A file that is to be brought to half, or may be, and one that keeps its types, is priced in the types that it stores. */
-export function asWritten(model: OpenModel, settings: FixSettings): Workload {
-  const workload = priced(model, settings);
-  return isTimedAsStored(settings) ? pricedAt(workload, "as-is", settings.cost) : workload;
-}
-
-function laidOut(before: FixedModel, settings: FixSettings, whole: number): Pick<Unsafe, "fixed" | "padded"> {
+export function laidOut(
+  before: FixedModel,
+  settings: FixSettings,
+  file: Workload,
+): Pick<Unsafe, "fixed" | "padded"> {
   const { model } = before;
   const passes = layoutPasses(settings);
   if (passes.length === 0) return { fixed: before, padded: model };
   const stored = isTimedAsStored(settings) ? asStored(settings) : settings;
-  return { fixed: inTurn(before, inLayout(model, { ...stored, passes }, whole)), padded: model };
+  return { fixed: inTurn(before, inLayout(model, { ...stored, passes }, file)), padded: model };
 }
 
 /** As asked for, or where it is predicted to be faster; the model as it is with the reasons where it is not. */
-function inLayout(model: OpenModel, settings: FixSettings, whole: number): FixedModel {
+function inLayout(model: OpenModel, settings: FixSettings, file: Workload): FixedModel {
   if (settings.options.nhwcOnlyWhereFaster !== true) return runToFixedPoint(model, settings);
-  const decision = decideLayout(model, settings, whole);
+  const decision = decideLayout(model, settings, file);
   if (decision !== undefined && decision.declined === undefined && decision.needsHalf !== true)
     return runToFixedPoint(model, settings);
   const reason = decision?.declined ?? belowThreshold;

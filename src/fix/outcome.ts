@@ -7,6 +7,7 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
+import { withGiven } from "./given.ts";
 import type { Measurement } from "./measured.ts";
 import { changesTypes, type FixedModel, type FixNote, type FixSettings, priced } from "./pipeline.ts";
 import { remainderNotes } from "./remainder.ts";
@@ -77,12 +78,13 @@ export function outcomeOf(
   const { fixed, padded, states, settings, left, reverted, measurement } = fix;
   const saved = savedBy(fix);
   const [start] = states;
-  const account = accountOf(states, settings.cost);
+  const flags = settings.flags ?? ["--fix"];
+  const account = withGiven(accountOf(states, settings.cost), flags);
   return {
     path,
     destination,
     changed: fixed.changed,
-    flags: settings.flags ?? ["--fix"],
+    flags,
     notes: [
       ...fixed.notes.map((note) =>
         note.kind === "changed" ? { ...note, microseconds: saved.get(note) } : note,

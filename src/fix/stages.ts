@@ -1,6 +1,6 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
 
-import { isHalf } from "../ir/fix-command.ts";
+import { isHalf, isOfTypes } from "../ir/fix-command.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { AccountState } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
@@ -8,13 +8,14 @@ import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { decideStored, type SafeFixes } from "./decide-stored.ts";
-import { asWritten, decideUnsafe, inHalfOf, isSureGain, type Unsafe } from "./decide-unsafe.ts";
+import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
 import type { NotMade } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
 import { withSlowerLayout } from "./slower-layout.ts";
 import { isStorable, storedInHalf } from "./storable.ts";
-import { isTimedAsStored } from "./stored-types.ts";
+import { asWritten, isTimedAsStored } from "./stored-types.ts";
+import { type Beside, isSureInHalf } from "./sure-gain.ts";
 
 export interface Staged extends NotMade {
   readonly fixed: FixedModel;
@@ -25,11 +26,11 @@ export interface Staged extends NotMade {
 
 /** All passes of `settings`, stage by stage. Throws InputError. */
 export function runStages(original: OpenModel, settings: FixSettings): Staged {
-  const whole = priced(original, settings).timeline.microseconds;
+  const file = priced(original, settings);
   const fixes = decideStored(original, decideSafe(original, settings), settings, (safe) =>
     isStorable(() => storedInHalf(safe, settings)),
   );
-  const behind = decideUnsafe(fixes, settings, whole);
+  const behind = decideUnsafe(fixes, settings, file);
   const { safe } = behind;
   const made = inTurn(safe.fixed, behind.fixed);
   // In half a product may be off a multiple that it met before.
@@ -37,7 +38,7 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
   const states = statesOf(original, fixes, behind, settings);
-  const fixed = withSlowerLayout(made, states, { fixes, settings, whole });
+  const fixed = withSlowerLayout(made, states, { fixes, settings, file });
   return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };
 }
 
@@ -45,14 +46,15 @@ const decidedBefore = "padding was decided before the types changed: --fix of th
 
 function statesOf(
   original: OpenModel,
-  { asStored: stored }: SafeFixes,
+  fixes: SafeFixes,
   behind: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
+  const { asStored: stored } = fixes;
   const { safe, fixed } = behind;
   const before = priced(original, settings);
   // A file that keeps its types is told in these, asked to or not: half is no step of it.
-  if (isTimedAsStored(settings) && !behind.isHalved && isHalf(before.target.precision)) {
+  if (isTimedAsStored(settings) && !behind.isHalved && isOfTypes(before.target.precision)) {
     const inStored = (step: "exported" | "safe" | "layout", model: OpenModel): AccountState => ({
       step,
       workload: asWritten(model, settings),
@@ -71,19 +73,21 @@ function statesOf(
       written: writtenSafe(before, safe, settings),
       needsHalf: safe === stored ? undefined : true,
     },
-    ...statesBehind(stored, behind, settings),
+    ...statesBehind(before, behind, settings),
   ];
-  return saidToBeSure(states, asWritten(stored.fixed.model, settings), settings);
+  return changesTypes(settings)
+    ? saidToBeSure(states, besideHalf(fixes, settings, before), settings)
+    : [...states];
 }
 
 /** Steps to half, and what pays in half alone, may save nothing where the file in half may: lint says so of them as well. */
 function saidToBeSure(
   states: readonly AccountState[],
-  before: Workload,
+  beside: Beside,
   settings: FixSettings,
 ): AccountState[] {
   const written = states.find(({ step }) => step === "kept")?.written;
-  if (written === undefined || isSureGain(written, before, settings)) return [...states];
+  if (written === undefined || isSureInHalf(written, beside, settings)) return [...states];
   const isHalf = ({ step, needsHalf }: AccountState) =>
     step === "precision" || step === "half" || (step === "safe" && needsHalf === true);
   return states.map((state) => (isHalf(state) ? { ...state, unsure: true } : state));
@@ -101,7 +105,7 @@ function isLaidOut({ regions }: FixedModel): boolean {
 
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
-  { fixed: kept }: SafeFix,
+  file: Workload,
   { safe: { after }, padded, fixed, isHalved, foreseen }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
@@ -116,9 +120,7 @@ function statesBehind(
   const keptBy = (model: OpenModel): AccountState => ({
     step: "kept",
     workload: asWritten(model, settings),
-    written: isHalved
-      ? writtenBetween(asWritten(kept.model, settings), asWritten(model, settings), settings.cost)
-      : undefined,
+    written: isHalved ? writtenBetween(file, asWritten(model, settings), settings.cost) : undefined,
   });
   if (layout.length > 0 && isInHalf && foreseen !== undefined) {
     const { after: turned, needsHalf } = foreseen;

@@ -31,7 +31,12 @@ export function halfOf(precision: string): Half {
 
 /** Whether it is had of a file that stores it, and of no setting of the stack: safe fixes alone bring no file to it. */
 export function isOfTypes(precision: string): boolean {
-  return isHalf(precision) || precision === "int8";
+  return isHalf(precision) || isOfCodes(precision);
+}
+
+/** What a file is quantized for: no fix stores it. */
+export function isOfCodes(precision: string): boolean {
+  return precision === "int8";
 }
 
 export function isHalf(precision: string): precision is Half {

@@ -111,7 +111,9 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
     { step: "precision", workload: context.workload, ...(isHalf(context.target.precision) ? toHalf : {}) },
   ];
   if (decision !== undefined) {
-    const needsHalf = decision.needsHalf ? ({ needsHalf: true, ...inHalf } as const) : { command: "--fix" };
+    // Of what was measured nobody knows the file: as findings do, it names what stores half.
+    const inFile = half === undefined ? commanded("precision", context) : inHalf;
+    const needsHalf = decision.needsHalf ? ({ needsHalf: true, ...inFile } as const) : { command: "--fix" };
     const written = writtenSafe(context, decision.after);
     states.push({ step: "safe", workload: decision.after, written, ...needsHalf });
   }
@@ -119,8 +121,13 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
     states.push({ step: "half", workload: context.half().after, ...inHalf });
   if (layout !== undefined) {
     const { after: workload, needsHalf, way } = layout;
-    const written = way.stored?.written;
-    states.push({ step: "layout", workload, written, needsHalf, ...commanded(way.changed, context) });
+    states.push({
+      step: "layout",
+      workload,
+      written: way.stored,
+      needsHalf,
+      ...commanded(way.changed, context),
+    });
   }
   const kept = keptState(context, layout, states.at(-1)?.workload ?? context);
   return kept === undefined ? states : [...states, kept];
@@ -141,8 +148,9 @@ function keptState(
   const isLaidOut = layout !== undefined;
   const end = writtenHalf(context, isLaidOut, layout?.way.knowsHalf);
   if (end === undefined || end === null) return undefined;
-  // Half that is asked for by name: `--unsafe-fixes`, where it writes half, may bring more to it, or less.
-  const changed = isLaidOut ? "layout-in-half" : "precision";
+  // Half that is asked for by name: `--unsafe-fixes`, where it writes half, may bring more to it, or less. What may cost is nobody's to write.
+  const named = isLaidOut ? "layout-in-half" : "precision";
+  const changed = end.isSure ? named : undefined;
   return { step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) };
 }
 

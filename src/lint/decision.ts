@@ -57,9 +57,9 @@ export interface DecidedFix {
 /** A file that a command writes, in the types that it then stores: in half with what stays FP32 and the Casts between. */
 export interface DecidedEnd {
   readonly after: Workload;
-  /** Of what `--fix` alone leaves, in the types that it stores. */
+  /** In half of the file that the user has, in another layout of the one that `--fix` alone leaves, in the types that it stores. */
   readonly written: WrittenSaving;
-  /** Whether it saves enough, beyond doubt. */
+  /** Whether it saves enough, beyond doubt; in half of what `--fix` alone leaves as well, as is predicted. */
   readonly isSure: boolean;
 }
 
@@ -67,8 +67,8 @@ export interface DecidedEnd {
 export interface LayoutWay {
   /** Null where no file is sure to gain. */
   readonly changed: Changed | null;
-  /** The file that is written, where it stays in the types that it stores. */
-  readonly stored?: DecidedEnd | undefined;
+  /** What the file that is written saves, where it stays in the types that it stores. */
+  readonly stored?: WrittenSaving | undefined;
   /** Whether the file in half had to be known to tell. */
   readonly knowsHalf: boolean;
 }
@@ -90,8 +90,12 @@ export interface DecidedLayout {
   readonly declined?: string;
   /** Set where it is done in a file that is brought to half, by name, and in no other. */
   readonly needsHalf?: true;
-  /** Of a state in half: what that and NHWC save of the types that the file stores, without Casts. */
+  /** Of a state in half: what that and NHWC save of the types that are stored, without Casts. */
   readonly sinceStored?: Saving | undefined;
+  /** The same with what comes before: of the file that the user has. */
+  readonly sinceFile?: Saving | undefined;
+  /** Of a target in INT8: what it saves of the file that stays as it is stored. */
+  readonly written?: WrittenSaving;
 }
 
 /** What the layout step saves, and whose part of it is how large. */

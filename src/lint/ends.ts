@@ -3,7 +3,7 @@
  * that gains most, and is claimed by nobody where there is none.
  */
 
-import { type Changed, fixFlags, halfOf } from "../ir/fix-command.ts";
+import { type Changed, fixFlags, halfOf, isOfCodes } from "../ir/fix-command.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedEnd, DecidedLayout, LayoutStep, LayoutWay } from "./decision.ts";
 import { type Group, stepOf } from "./group.ts";
@@ -17,26 +17,35 @@ import { writtenHalf } from "./written-half.ts";
 const farFromNothing = 0.035;
 
 /** `first` is the file. */
-export function wayToLayout(first: LintContext, { after, sinceStored }: DecidedLayout): LayoutWay {
+export function wayToLayout(first: LintContext, layout: DecidedLayout): LayoutWay {
+  const { after, sinceStored, sinceFile, written } = layout;
   const { decision } = first;
-  if (decision === undefined || sinceStored === undefined) return { changed: "layout", knowsHalf: false };
+  if (decision === undefined || sinceStored === undefined || sinceFile === undefined)
+    return { changed: "layout", stored: written, knowsHalf: false };
   if (first.isMeasured) return { changed: byAccount(first), knowsHalf: false };
   const stored = decision.inLayout();
   const isBeyond = sinceStored.low > farFromNothing * after.timeline.microseconds;
-  if (isBeyond && stored?.isSure === true) return { changed: "layout", knowsHalf: false };
-  // Casts make nothing surer; padding that pays in half alone does.
-  const isPlain = !decision.needsHalf;
-  if (isPlain && sinceStored.low <= 0) return asStored(stored, false);
+  if (isBeyond && stored?.isSure === true && !isOfCodes(first.target.precision))
+    return { changed: "layout", knowsHalf: false };
+  // Casts make nothing surer.
+  if (sinceFile.low <= 0) return asStored(stored, false);
   const half = decision.inHalf(true);
   if (half === undefined)
     return { changed: stored?.isSure === true ? "layout" : byAccount(first), knowsHalf: false };
   return half?.isSure === true && isFaster(half, stored)
-    ? { changed: "layout", knowsHalf: true }
+    ? { changed: inHalfOf(first), knowsHalf: true }
     : asStored(stored, true);
 }
 
 function asStored(stored: DecidedEnd | undefined, knowsHalf: boolean): LayoutWay {
-  return stored?.isSure === true ? { changed: "layout", stored, knowsHalf } : { changed: null, knowsHalf };
+  return stored?.isSure === true
+    ? { changed: "layout", stored: stored.written, knowsHalf }
+    : { changed: null, knowsHalf };
+}
+
+/** Who asks for codes is given half by its name alone. */
+function inHalfOf(first: LintContext): Changed {
+  return isOfCodes(first.target.precision) ? "layout-in-half" : "layout";
 }
 
 /** `--unsafe-fixes` writes what takes the least of what is sure. */
@@ -59,7 +68,7 @@ export function wayToHalf(first: LintContext, layout?: LayoutStep): Changed | nu
   const both = layout === undefined && alone.isSure ? undefined : writtenHalf(first, true);
   const isBoth =
     both?.isSure === true && (!alone.isSure || both.written.after < alone.written.after - rounding);
-  if (isBoth) return isFaster(both, decision.inLayout()) ? "layout" : "layout-in-half";
+  if (isBoth) return isFaster(both, decision.inLayout()) ? inHalfOf(first) : "layout-in-half";
   return alone.isSure ? "precision" : null;
 }
 

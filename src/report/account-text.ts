@@ -1,10 +1,7 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
-import { type Changed, fixFlags, halfOf, isHalf } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
-import { changedBy, lacksCasts } from "./fix-flags.ts";
-import { givenFor, mayStoreHalf, type RepairFlags } from "./repair-text.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -18,45 +15,25 @@ const precisionNames = {
 
 const setting = "a setting of the stack";
 
-const flagsOf = (changed: Changed, half?: "fp16" | "bf16") => fixFlags("unsafe", changed, half).join(" ");
-
 /**
- * A step to half precision; what else writing it takes is a step of its own where it is known. Whoever may save nothing by it is told what knows, and
- * nobody is told to take a step that costs.
+ * A step to half precision; what else writing it takes is a step of its own where it is known, and else told by a command that knows. No command is said
+ * that the step does not have.
  */
-function toHalf(
-  { saves, command, unsure, unwritten }: AccountStep,
-  half: "fp16" | "bf16",
-  account: readonly AccountStep[],
-): string {
-  if (unwritten === true) return `no fix stores the file in ${precisionNames[half]}`;
+function toHalf({ saves, precision, command, unsure, unwritten, castsIn }: AccountStep): string {
+  if (unwritten === true) return `no fix stores the file in ${precisionNames[precision]}`;
   const isSure = saves !== null && saves.low > 0;
-  if (isSure && unsure === true) return "without Casts: with them the file may save nothing";
-  if (!lacksCasts(account)) return command ?? "";
-  return command === undefined
-    ? `without Casts: --diff --precision ${half} has them`
-    : `${command}, without Casts`;
+  if (isSure && unsure === true && command === undefined)
+    return "without Casts: with them the file may save nothing";
+  if (castsIn === undefined) return command ?? "";
+  return command === undefined ? `without Casts: ${castsIn} has them` : `${command}, without Casts`;
 }
 
-/**
- * `--fix --precision fp16, from --fix's 240 µs: may save 51.3 µs (-0.616 to 86.3 µs)`: what the file in half takes less than the one that `--fix` alone
- * leaves, or, where it leaves the file, than that.
- */
-function writtenText(
-  { written, precision, command }: AccountStep,
-  account: readonly AccountStep[],
-  of: AccountOf,
-): string {
-  if (written === undefined) return "";
-  const safe = account.find(({ step }) => step === "safe");
-  const from = safe === undefined || safe.needsHalf === true ? "the file's" : "--fix's";
-  const changed = account.some(({ step }) => step === "layout") ? changedBy("layout", account) : "precision";
-  const how = of !== "model" ? "as written" : (command ?? flagsOf(changed, halfOf(precision)));
-  return `${how}, from ${from} ${duration(written.after + written.microseconds)}: ${claimOf(written)}`;
+/** `--fix --precision fp16, from the file's 279 µs: saves 84.4 µs (27.5 to 137 µs)`: what the file in half takes less than the one that the user has. */
+function writtenText({ written, command }: AccountStep): string {
+  if (written === undefined) return command ?? "";
+  const before = duration(written.after + written.microseconds);
+  return `${command ?? "as written"}, from the file's ${before}: ${claimOf(written)}`;
 }
-
-/** Whose account it is: what lint says could be done, or what a repair did, which these flags ask for. */
-export type AccountOf = "model" | RepairFlags;
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
   return `${duration(after + microseconds)} → ${duration(after)}`;
@@ -78,15 +55,13 @@ function asStored({ written }: { readonly written?: WrittenSaving | undefined })
   return `${written !== undefined && written.low > 0 ? "too little" : "not sure"} as stored`;
 }
 
-function safeFlags(step: AccountStep, account: readonly AccountStep[]): string {
-  const { needsHalf, precision, written, command, unsure } = step;
-  if (unsure === true) return `in ${precisionNames[precision]} alone: the file may save nothing`;
-  if (needsHalf === true) {
-    const flags = command ?? flagsOf("precision", halfOf(precision));
-    return `${flags}, ${asStored({ written })}`;
-  }
+function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
+  const { needsHalf, precision, command, unsure } = step;
+  if (command === undefined)
+    return unsure === true ? `in ${precisionNames[precision]} alone: the file may save nothing` : "";
+  if (needsHalf === true) return `${command}, ${asStored(step)}`;
   const times = storedTimes(account);
-  return times === undefined ? "--fix" : `--fix; as stored ${times}`;
+  return times === undefined ? command : `${command}; as stored ${times}`;
 }
 
 /** Whoever has quantized a model is not told to: what is left is a matter of what runs it. */
@@ -98,12 +73,10 @@ const toCodes = {
 } as const satisfies Record<NonNullable<AccountStep["quantized"]> | "none", string>;
 
 /** No fix quantizes; TF32 is no type of a file. */
-const waysTo: Readonly<
-  Record<AccountStep["precision"], (step: AccountStep, account: readonly AccountStep[]) => string>
-> = {
+const waysTo: Readonly<Record<AccountStep["precision"], (step: AccountStep) => string>> = {
   "as-is": () => "",
-  fp16: (step, account) => toHalf(step, "fp16", account),
-  bf16: (step, account) => toHalf(step, "bf16", account),
+  fp16: toHalf,
+  bf16: toHalf,
   tf32: () => setting,
   fp32: () => setting,
   int8: ({ quantized }) => toCodes[quantized ?? "none"],
@@ -111,32 +84,19 @@ const waysTo: Readonly<
 
 /** What a step is called, and the command that takes it. */
 const names: Readonly<
-  Record<
-    AccountStepName,
-    (step: AccountStep, account: readonly AccountStep[], of: AccountOf) => readonly [string, string]
-  >
+  Record<AccountStepName, (step: AccountStep, account: readonly AccountStep[]) => readonly [string, string]>
 > = {
   exported: () => ["as exported", ""],
-  precision: (step, account) => [
-    `in ${precisionNames[step.precision]}`,
-    waysTo[step.precision](step, account),
-  ],
-  safe: (step, account) => ["safe fixes", safeFlags(step, account)],
-  half: (step, account) => [
-    `in ${precisionNames[step.precision]}`,
-    toHalf(step, halfOf(step.precision), account),
-  ],
-  kept: (step, account, of) => ["FP32 kept, Casts", writtenText(step, account, of)],
-  layout: (step, account) => ["layout", layoutFlags(step, account)],
+  precision: (step) => [`in ${precisionNames[step.precision]}`, waysTo[step.precision](step)],
+  safe: (step, account) => ["safe fixes", safeWay(step, account)],
+  half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
+  kept: (step) => ["FP32 kept, Casts", writtenText(step)],
+  layout: (step) => ["layout", layoutWay(step)],
   author: () => ["by its author", "in the network or its export"],
 };
 
-/** What may save nothing is done where it is asked for by name; nobody is told to do what costs. */
-function layoutFlags(step: AccountStep, account: readonly AccountStep[]): string {
-  const { saves, precision, command, written } = step;
-  if (saves !== null && saves.low <= 0) return saves.microseconds > 0 ? "--fix --layout nhwc" : "";
-  const flags = command ?? flagsOf(changedBy("layout", account), halfOf(precision));
-  return written === undefined ? flags : `${flags}; as stored ${writtenTimes(written)}`;
+function layoutWay({ command = "", written }: AccountStep): string {
+  return written === undefined ? command : `${command}; as stored ${writtenTimes(written)}`;
 }
 
 /** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, whose layout is told in half. */
@@ -159,28 +119,15 @@ export function fasterAsStored(account: readonly AccountStep[]): string | undefi
 export function accountCells(
   step: AccountStep,
   account: readonly AccountStep[],
-  of: AccountOf = "model",
 ): [string, string, string, string] {
-  const [name, how] = names[step.step](step, account, of);
-  const way = of === "model" ? how : takenBy(step, how, of);
+  const [name, way] = names[step.step](step, account);
   return [name, duration(step.microseconds), savingOf(step, account), way];
 }
 
-/** A repair's step by the command that was given; `how` is what is said of one that nobody took. */
-function takenBy(step: AccountStep, how: string, flags: RepairFlags): string {
-  const given = givenFor(step, flags);
-  if (given !== undefined)
-    return step.needsHalf === true && step.step === "safe" ? `${given}, ${asStored(step)}` : given;
-  const { saves, precision } = step;
-  // Casts are no step of a file that keeps its types.
-  const isLeft = step.step === "precision" && !mayStoreHalf(flags);
-  return isLeft && isHalf(precision) && (saves?.low ?? 0) > 0 ? flagsOf("precision", precision) : how;
-}
-
 /** One line a step, as columns; none where there is but one. */
-export function accountLines(account: readonly AccountStep[], of: AccountOf = "model"): string[] {
+export function accountLines(account: readonly AccountStep[]): string[] {
   if (account.length < 2) return [];
-  const rows = account.map((step) => accountCells(step, account, of));
+  const rows = account.map((step) => accountCells(step, account));
   return alignColumns(rows, ["left", "right", "left", "left"]).map((line) => line.trimEnd());
 }
 

@@ -47,14 +47,9 @@ function timeLines(fix: FixView): string[] {
   return [`Predicted **${duration(before)} → ${duration(after)}**${share}${stored}${beside}.`, ""];
 }
 
-function accountLines({ account, flags }: FixView): string[] {
+function accountLines({ account }: FixView): string[] {
   if (account === null || account.length < 2) return [];
-  const rows = account.map(
-    (step) =>
-      `| ${accountCells(step, account, flags ?? [])
-        .map(escaped)
-        .join(" | ")} |`,
-  );
+  const rows = account.map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
   return ["| step | predicted | | by |", "|---|---:|---|---|", ...rows, ""];
 }
 

@@ -30,7 +30,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     if (outcome.written) pushAll(said, resultLines(outcome, palette));
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
-  const account = accountLines(outcome.account, outcome.flags).map((line) => `  ${line}`);
+  const account = accountLines(outcome.account).map((line) => `  ${line}`);
   const lines = [title, `  ${timeText(outcome, palette)}`, ...account, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
   for (const [index, { pass, message, microseconds }] of changes.entries()) {

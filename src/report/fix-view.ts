@@ -10,8 +10,6 @@ export interface FixView {
   readonly destination: string;
   readonly changed: boolean;
   readonly written: boolean;
-  /** That ask for it; null where nothing could be repaired. */
-  readonly flags?: readonly string[] | null;
   readonly microseconds: { readonly before: number; readonly after: number } | null;
   /** What these are computed in; `as-is`: in the types that the files store. */
   readonly precision?: AccountStep["precision"] | null;

@@ -2,7 +2,6 @@
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
 import { accountCells, shareOf } from "./account-text.ts";
-import { lacksCasts } from "./fix-flags.ts";
 
 /** Microseconds of one run. */
 export interface Standing {
@@ -12,7 +11,10 @@ export interface Standing {
   readonly stored: number;
   /** The file that `--fix` alone writes, in the types that it stores. */
   readonly afterFix: number;
-  /** Of all steps of the account, in the target's precision. */
+  /**
+   * Of all steps of the account, in the target's precision; where another layout is the last and its command leaves the file in the types that it stores, of the file
+   * that it writes.
+   */
   readonly afterAll: number;
   /** Whether that is without what writing half precision takes. */
   readonly lacksCasts: boolean;
@@ -32,8 +34,18 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
     now,
     stored,
     afterFix: afterFix ?? stored,
-    afterAll: account.at(-1)?.microseconds ?? now,
-    lacksCasts: lacksCasts(account),
+    ...endOf(account, now),
+  };
+}
+
+/** What all of it comes to: no figure is that of no file. */
+function endOf(account: readonly AccountStep[], now: number): Pick<Standing, "afterAll" | "lacksCasts"> {
+  const written = account.find(({ step }) => step === "layout")?.written;
+  const last = account.at(-1);
+  if (written !== undefined && last?.step !== "author") return { afterAll: written.after, lacksCasts: false };
+  return {
+    afterAll: last?.microseconds ?? now,
+    lacksCasts: account.some(({ castsIn }) => castsIn !== undefined),
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { Precision } from "../hardware/target.ts";
+import { fixFlags, halfOf, isHalf } from "../ir/fix-command.ts";
 import { differenceBetween } from "./change.ts";
 import { type Quantized, quantizedIn } from "./codes.ts";
 import { leastOf } from "./least.ts";
@@ -32,8 +33,8 @@ export interface AccountStep {
   readonly measured?: true;
   /**
    * In the types that files store, where the account is of another precision: of `safe`, what it saves of the file as exported; of `kept`,
-   * where the file is brought to half, what it saves of the one that `--fix` alone leaves; of `layout`, the same where its command leaves the file
-   * in the types that it stores.
+   * where the file is brought to half, what that one saves of the file as exported, with all that comes before; of `layout`, what it saves of the file that
+   * `--fix` alone leaves, where its command leaves that in the types that it stores.
    */
   readonly written?: WrittenSaving;
   /**
@@ -41,8 +42,10 @@ export interface AccountStep {
    * because it gains in half and not for sure in the types that the file stores.
    */
   readonly needsHalf?: true;
-  /** Of steps that a fix writes: its flags, the file that they write being sure to gain. */
+  /** Of steps that a fix writes: its flags, the file that they write being sure to gain; of a repair's those that were given. */
   readonly command?: string;
+  /** Of the step to half: the command whose account has what writing it takes besides, where that is not decided here and there is no step `kept`. */
+  readonly castsIn?: string;
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
   /** Of a step to INT8: how far the file is quantized already, which is not what the step asks of anyone. */
@@ -70,6 +73,7 @@ export interface AccountState {
 /** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
 export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
   const steps: AccountStep[] = [];
+  const casts = castsIn(states);
   let last: Workload | undefined;
   for (const { step, workload, ...said } of states) {
     const change = last === undefined ? undefined : differenceBetween(last, workload, cost);
@@ -88,11 +92,25 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
       precision,
       ...measured,
       ...asFile(said),
+      ...(casts !== undefined && isToHalf({ step, workload }) ? { castsIn: casts } : {}),
       ...codesOf(step, workload),
     });
     last = workload;
   }
   return steps;
+}
+
+function castsIn(states: readonly AccountState[]): string | undefined {
+  const half = states.find(isToHalf);
+  const isKnown = states.some(({ step }) => step === "kept");
+  if (half === undefined || half.unwritten === true || isKnown) return undefined;
+  const changed = states.some(({ step }) => step === "layout") ? "layout-in-half" : "precision";
+  const [, ...flags] = fixFlags("unsafe", changed, halfOf(half.workload.target.precision));
+  return ["--diff", ...flags].join(" ");
+}
+
+function isToHalf({ step, workload }: Pick<AccountState, "step" | "workload">): boolean {
+  return (step === "precision" || step === "half") && isHalf(workload.target.precision);
 }
 
 function codesOf(step: AccountStepName, { products, target }: Workload): Pick<AccountStep, "quantized"> {

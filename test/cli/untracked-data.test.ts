@@ -1,9 +1,10 @@
 /** @file --fail-on-untracked-data: a model that Git has, whose external data it has not, does not pass a hook. */
-import { renameSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { renameSync, unlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { writeExternal } from "../fix/models.ts";
-import { git } from "./repository.ts";
+import { commitAll, git } from "./repository.ts";
 import { useWorkbench } from "./workbench.ts";
 
 const bench = useWorkbench();
@@ -13,6 +14,10 @@ const hook = ["--fail-on-untracked-data", "--fail-on", "fixable", "--min-saving"
 async function codeOf(...args: string[]) {
   const { exitCode, stderr } = await bench.tcLint([...args, ...hook]);
   return [exitCode, stderr];
+}
+
+function gitBytes(folder: string, object: string): Buffer {
+  return spawnSync("git", ["cat-file", "blob", object], { cwd: folder }).stdout;
 }
 
 function start() {
@@ -55,6 +60,26 @@ describe("data of a model that Git tracks", () => {
     const [code, said] = await codeOf(text);
     expect([code, said]).toEqual([1, expect.stringContaining(`git add "my models/model.weights"`)]);
   });
+
+  test("data that a fix leaves is named until it is gone, where no model refers to it", async () => {
+    start();
+    commitAll(at());
+    const told =
+      /^tc-lint: model\.onnx: nothing in it, nor in a model beside it, refers to data that Git has: git rm model\.weights\n/;
+    expect((await codeOf("model.onnx"))[1]).not.toMatch(told);
+    expect((await codeOf("model.onnx", "--fix"))[1]).toMatch(told);
+    git(at(), "add", "-A");
+    const [code, said] = await codeOf("model.onnx");
+    expect([code, said]).toEqual([0, expect.stringMatching(told)]);
+    // Another model has its weights there, or nobody knows.
+    bench.folder.write("broken.onnx", new Uint8Array([1]));
+    expect((await codeOf("model.onnx"))[1]).toBe("");
+    writeFileSync(at("broken.onnx"), gitBytes(at(), "HEAD:model.onnx"));
+    expect((await codeOf("model.onnx"))[1]).toBe("");
+    unlinkSync(at("broken.onnx"));
+    git(at(), "rm", "-q", "model.weights");
+    expect((await codeOf("model.onnx"))[1]).toBe("");
+  }, 60_000);
 
   test("outside of a repository there is nothing to say", async () => {
     writeExternal(at());

@@ -138,6 +138,38 @@ describe("--precision int8, which no file that a fix writes is in", () => {
     const bert = await lint(zooModel("bert"), { gpu: "l4", precision: "int8" });
     expect(reportOf([bert], "0").summary.fixable).toBe(0);
   });
+
+  // NHWC that gains in both, in INT8 alone, and behind half, which is faster than its codes.
+  it.each([
+    ["resnet50", "ort-cuda", "--fix --unsafe-fixes"],
+    ["resnet50", "cudnn", undefined],
+    ["vgg11", "cudnn", undefined],
+    ["densenet121", "cudnn", "--fix --precision fp16 --unsafe-fixes"],
+  ] as const)(
+    "claims a layout that gains as stored, by what writes it: %s on %s",
+    async (name, stack, command) => {
+      const options: LintOptions = { stack, precision: "int8" };
+      const { account, groups } = await lint(zooModel(name), options);
+      const step = account.find((each) => each.step === "layout");
+      const found = groups.find((group) => group.step === "layout");
+      expect([step?.command, found?.fixCommand]).toEqual([command, command]);
+      // As the command line reads --unsafe-fixes beside --precision int8.
+      const unsafe = { dryRun: true, nhwc: true, nhwcOnlyWhereFaster: true } as const;
+      const { changed, stored } = await fix(zooModel(name), { ...options, ...unsafe });
+      expect(changed).toBe(command === "--fix --unsafe-fixes");
+      if (!changed) return;
+      expect(step?.written?.low).toBeGreaterThan(0);
+      expect(stored?.after).toBeCloseTo(step?.written?.after ?? Number.NaN, 6);
+    },
+  );
+
+  it("tells of NHWC that is asked for by name as the file is stored", async () => {
+    const asked = { stack: "cudnn", precision: "int8", nhwc: true, dryRun: true } as const;
+    const { account, microseconds, stored, notes } = await fix(zooModel("vgg11"), asked);
+    expect(account?.map(({ precision }) => precision)).toEqual(["as-is", "as-is"]);
+    expect(microseconds).toEqual(stored);
+    expect(notes.map(({ message }) => message).join()).toMatch(/as stored; with --precision fp16 it saves/);
+  });
 });
 
 describe("the zoo", () => {

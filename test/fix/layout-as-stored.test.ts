@@ -72,7 +72,7 @@ describe("the zoo", () => {
   eachModel<StackId>([...onStacks, ["bert", "ort-cuda"], ["crnn", "inductor"]])(
     "%s on %s: headline, steps and changes are of the types that are stored",
     async (name, on) => {
-      const { account, microseconds, stored, notes, flags } = await fix(zooModel(name), {
+      const { account, microseconds, stored, notes } = await fix(zooModel(name), {
         ...named,
         stack: on,
         dryRun: true,
@@ -80,7 +80,7 @@ describe("the zoo", () => {
       const steps = account ?? [];
       expect(steps.filter(({ precision }) => precision !== "as-is")).toEqual([]);
       expect(stored).toEqual(microseconds);
-      const ways = steps.slice(1).map((step) => accountCells(step, steps, flags ?? [])[3]);
+      const ways = steps.slice(1).map((step) => accountCells(step, steps)[3]);
       expect(ways.filter((way) => way !== "--fix --layout nhwc")).toEqual([]);
       const report = await lint(zooModel(name), { stack: on });
       const exported = report.account.find(({ step }) => step === "exported");

@@ -228,7 +228,7 @@ describe("a region that loses", () => {
   it("is decided again where its surroundings are turned, as --fix does in its next round", () => {
     using opened = modelFromBytes(stages());
     const layout = { ...whereFaster, passes: [channelsLast], minSaving: 0 };
-    const decision = decideLayout(opened, layout, 0);
+    const decision = decideLayout(opened, layout, priced(opened, layout));
     const named = decision?.regions.map(({ convolutions }) => convolutions.map(labelOf));
     expect(named).toEqual([
       ["stem", "second"],

@@ -90,6 +90,29 @@ describe("masks", () => {
     await expectClose(bytes, { x: queries, mask: rows(0, 1) });
   });
 
+  it("may be chosen by an input, number by number: a row of nothing but masks is as it was", async () => {
+    const bytes = scored((graph) => {
+      const isKept = graph.node("Cast", [graph.input("mask", [64, 64])], { to: 9 });
+      return graph.node("Where", [isKept, graph.scalar(0), graph.scalar(lowest)]);
+    });
+    const { notes } = await expectClose(bytes, { x: queries, mask: rows(0, 1) });
+    expect(notes.some(({ message }) => message.includes("clamped"))).toBe(false);
+    expect(dtypeOf(halveBytes(bytes), "Softmax")).toBe("float32");
+  });
+
+  it("is clamped where it stands in place of the scores, whoever chooses", async () => {
+    const bytes = model({ name: "filled", opset: 17 }, (graph) => {
+      const input = graph.input("x", [64, 64]);
+      const isKept = graph.node("Cast", [graph.input("mask", [64, 64])], { to: 9 });
+      const scores = graph.node("MatMul", [input, weight(graph, [64, 64], 1, 0.1)]);
+      const weights = graph.node("Softmax", [graph.node("Where", [isKept, scores, graph.scalar(lowest)])]);
+      graph.node("MatMul", [weights, weight(graph, [64, 64], 2)], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const { notes } = await expectClose(bytes, { x: queries, mask: rows(0, 1) });
+    expect(notes.some(({ message }) => message.includes("clamped to -32752"))).toBe(true);
+  });
+
   it("leaves −∞ and what fits alone", async () => {
     for (const value of [-10000, Number.NEGATIVE_INFINITY]) {
       const { notes } = await expectClose(masked(value));

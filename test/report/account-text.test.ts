@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { safeFix } from "../../src/api/fix-settings.ts";
 import { type FixChoice, flagsOf } from "../../src/fix/choice.ts";
+import { withGiven } from "../../src/fix/given.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells, storedLayout } from "../../src/report/account-text.ts";
 import { timeNote } from "../../src/report/profile-text.ts";
@@ -12,8 +13,8 @@ import { modelReport } from "./sample.ts";
 const times = { microseconds: 10, low: 9, high: 11 };
 
 test.each([
-  ["fp16", "in FP16", /^--fix --precision fp16, without Casts$/],
-  ["bf16", "in BF16", /^--fix --precision bf16, without Casts$/],
+  ["fp16", "in FP16", /^--fix --precision fp16$/],
+  ["bf16", "in BF16", /^--fix --precision bf16$/],
   ["int8", "in INT8", /^once somebody has quantized it$/],
   ["tf32", "in TF32", /^a setting of the stack$/],
 ] as const)("a step to %s names a fix where one takes it, and no other", (precision, name, how) => {
@@ -26,21 +27,6 @@ test.each([
   expect(way).toMatch(how);
 });
 
-test.each([
-  ["fp16", 1, "--fix --precision fp16 --unsafe-fixes"],
-  ["tf32", 1, "--fix --unsafe-fixes"],
-  // What may save nothing is done where it is asked for.
-  ["fp16", -1, "--fix --layout nhwc"],
-] as const)(
-  "a layout step behind a step to %s that saves at least %i µs names what takes it",
-  (precision, low, flags) => {
-    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
-    const first: AccountStep = { ...times, step: "precision", saves: times, precision };
-    const layout: AccountStep = { ...times, step: "layout", saves: { ...times, low }, precision };
-    expect(accountCells(layout, [exported, first, layout])[3]).toBe(flags);
-  },
-);
-
 test("where it is known what writing half takes, its step says so, and what the file saves", () => {
   const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
   const unnamed: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
@@ -50,6 +36,7 @@ test("where it is known what writing half takes, its step says so, and what the 
     step: "kept",
     saves: { microseconds: -2, low: -3, high: -1 },
     precision: "fp16",
+    command: "--fix --precision fp16",
     written: { microseconds: 8, low: -1, high: 12, after: 10 },
   };
   const account = [exported, half, kept];
@@ -62,14 +49,9 @@ test("where it is known what writing half takes, its step says so, and what the 
     "costs 2 µs, 20 % (1 to 3 µs)",
     "--fix --precision fp16, from the file's 18 µs: may save 8 µs (-1 to 12 µs)",
   ]);
-  expect(accountCells(kept, account, ["--fix", "--precision", "fp16"])[3]).toMatch(
-    /^as written, from the file's 18 µs: /,
-  );
-  const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16" };
-  expect(accountCells(kept, [exported, half, safe, kept])[3]).toMatch(/, from --fix's 18 µs: /);
-  expect(accountCells(kept, [exported, half, { ...safe, needsHalf: true }, kept])[3]).toMatch(
-    /, from the file's /,
-  );
+  // What may cost is nobody's to write.
+  const { command: _, ...unsure } = kept;
+  expect(accountCells(unsure, account)[3]).toMatch(/^as written, from the file's 18 µs: /);
   const sure: AccountStep = { ...kept, written: { microseconds: 8, low: 1, high: 12, after: 10 } };
   expect(accountCells(sure, account)[3]).toMatch(/: saves 8 µs /);
   const loss: AccountStep = { ...kept, written: { microseconds: -8, low: -12, high: -1, after: 18 } };
@@ -84,7 +66,8 @@ test.each([
   "what a safe fix saves as the file is stored is said where it is another figure: %s",
   (_, written, how) => {
     const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
-    const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16", written };
+    const command = "--fix";
+    const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "fp16", written, command };
     expect(accountCells(safe, [exported, safe])[3]).toBe(how);
   },
 );
@@ -105,54 +88,48 @@ describe("half that is not sure to save", () => {
     precision: "fp16",
   });
   const layout: AccountStep = { ...times, step: "layout", saves: times, precision: "fp16" };
+  const castsIn = "--diff --precision fp16";
+  const predicted = {
+    microseconds: 10,
+    low: 9,
+    high: 11,
+    tensorCoreShare: 1,
+    families: {},
+    basis: "kernels",
+  } as const;
+  const standing = (account: readonly AccountStep[]) => standingOf({ account, predicted, nodes: 1 });
 
   test.each([2, -2])("says where its Casts are told, and names no fix, at a saving of %i µs", (saved) => {
-    const step = stepTo(saved);
+    const step = { ...stepTo(saved), castsIn };
     expect(accountCells(step, [exported, step])[3]).toBe("without Casts: --diff --precision fp16 has them");
-    const account = [exported, step, layout];
-    const nodes = 1;
-    const predicted = {
-      microseconds: 10,
-      low: 9,
-      high: 11,
-      tensorCoreShare: 1,
-      families: {},
-      basis: "kernels",
-    } as const;
-    expect(standingOf({ account, predicted, nodes })?.lacksCasts).toBe(true);
-    const kept: AccountStep = { ...layout, step: "kept" };
-    expect(standingOf({ account: [...account, kept], predicted, nodes })?.lacksCasts).toBe(false);
+    const known = { ...step, command: "--fix --unsafe-fixes" };
+    expect(accountCells(known, [exported, known])[3]).toBe("--fix --unsafe-fixes, without Casts");
+    expect(standing([exported, step, layout])).toMatchObject({ afterAll: 10, lacksCasts: true });
+    expect(standing([exported, stepTo(saved), layout])?.lacksCasts).toBe(false);
   });
 
-  test("a step that costs names none where its Casts are known either, nor does a layout that costs", () => {
-    const step = stepTo(-2);
-    const kept: AccountStep = { ...layout, step: "kept" };
-    expect(accountCells(step, [exported, step, kept])[3]).toBe("");
-    const slower: AccountStep = { ...layout, saves: { microseconds: -1, low: -2, high: 1 } };
-    expect(accountCells(slower, [exported, slower])[3]).toBe("");
-  });
-
-  test.each([
-    ["half may save", stepTo(2), {}, "--fix --precision fp16 --unsafe-fixes"],
-    ["half costs", stepTo(-2), {}, "--fix --unsafe-fixes"],
-    [
-      "it has a command, and FP32 stays",
-      stepTo(2),
-      {
-        command: "--fix --unsafe-fixes",
-        written: { microseconds: 3, low: 1, high: 4, after: 9 },
-      },
+  test("after all is what the command of a layout writes where that leaves FP32", () => {
+    const written = { microseconds: 3, low: 1, high: 4, after: 9 };
+    const stays: AccountStep = { ...layout, command: "--fix --unsafe-fixes", written };
+    const step = { ...stepTo(-2), castsIn };
+    expect(accountCells(stays, [exported, step, stays])[3]).toBe(
       "--fix --unsafe-fixes; as stored 12 µs → 9 µs",
-    ],
-    [
-      "half costs, and NHWC is sure in half alone",
-      stepTo(-2),
-      { needsHalf: true },
-      "--fix --precision fp16 --unsafe-fixes",
-    ],
-  ] as const)("a layout behind it names what takes it where %s", (_, step, more, flags) => {
-    const behind = { ...layout, ...more };
-    expect(accountCells(behind, [exported, step, behind])[3]).toBe(flags);
+    );
+    expect(standing([exported, step, stays])).toMatchObject({ afterAll: 9, lacksCasts: false });
+    const author: AccountStep = {
+      ...times,
+      microseconds: 7,
+      step: "author",
+      saves: times,
+      precision: "fp16",
+    };
+    expect(standing([exported, step, stays, author])).toMatchObject({ afterAll: 7, lacksCasts: true });
+  });
+
+  test("a step that has no command names none, nor does a layout", () => {
+    const step = stepTo(-2);
+    expect(accountCells(step, [exported, step])[3]).toBe("");
+    expect(accountCells(layout, [exported, step, layout])[3]).toBe("");
   });
 });
 
@@ -190,7 +167,7 @@ describe("a repair's steps", () => {
   const layout: AccountStep = { ...times, step: "layout", saves: times, precision: "fp16" };
   const costs = { microseconds: -2, low: -3, high: -1 };
   const ways = (account: readonly AccountStep[], choice: Partial<FixChoice>) =>
-    account.map((step) => accountCells(step, account, flagsOf({ ...safeFix, ...choice }))[3]);
+    withGiven(account, flagsOf({ ...safeFix, ...choice })).map((step, _, all) => accountCells(step, all)[3]);
 
   test.each([
     [{ half: "fp16", nhwc: true }, "--fix --unsafe-fixes"],
@@ -213,14 +190,13 @@ describe("a repair's steps", () => {
     expect(ways(account, { nhwc: true, nhwcOnlyWhereFaster: false })).toEqual(["", given, given]);
   });
 
-  test("that --fix alone does not take are named as lint names them", () => {
-    const kept: AccountStep = { ...times, step: "kept", saves: costs, precision: "fp16" };
-    const [, ofRepair] = ways([exported, inHalf, safe], {});
-    const named = { ...inHalf, command: "--fix --precision fp16" };
-    const ofModel = accountCells(named, [exported, inHalf, safe, kept])[3];
-    expect(ofRepair).toBe(ofModel);
-    const unsure = { ...inHalf, saves: { ...times, low: -1 } };
-    expect(ways([exported, unsure], {})[1]).toBe(accountCells(unsure, [exported, unsure])[3]);
+  test("that --fix alone does not take name no command, and where Casts are told", () => {
+    const left = { ...inHalf, castsIn: "--diff --precision fp16" };
+    expect(ways([exported, left, safe], {})).toEqual([
+      "",
+      "without Casts: --diff --precision fp16 has them",
+      "--fix",
+    ]);
   });
 });
 

@@ -35,7 +35,7 @@ describe("where a model stands", () => {
       stored: 400,
       afterFix: 150,
       afterAll: 80,
-      lacksCasts: true,
+      lacksCasts: false,
     });
     expect(standingOf(of(accountOf(["exported", 400])))).toEqual({
       now: 400,

@@ -4,7 +4,7 @@
  * −3.4e38 is −∞ in half, and a row of nothing but −∞ makes a softmax NaN. Any number far below the scores does the
  * same: half of the most negative half, so that two masks added up are still finite.
  *
- * A mask may also be an input of the model, or be made from one ((1 − mask) · −1e9). Nobody knows its numbers then, and a
+ * A mask may also be an input of the model, or be made from one ((1 − mask) · −1e9, or 0 and −3.4e38 by turns). Nobody knows its numbers then, and a
  * row that is masked as a whole comes out right only where scores vanish beside them: from the addition to the softmax,
  * such a mask is FP32.
  */
@@ -47,8 +47,10 @@ export function findMasks(
   for (const value of graph.values.values()) {
     const isSource = value.isStored || isFilled(value.value.producer);
     const magnitude = isSource && isMaskRead(value) ? magnitudes.of(value) : undefined;
-    const isConstant = magnitude !== undefined && magnitude.lowest < -max && magnitude.highest <= max;
-    const isUnknown = !isSource && (isInput(value) || isScaled(value, graph, positions, isBeyond));
+    const isLow = magnitude !== undefined && magnitude.lowest < -max && magnitude.highest <= max;
+    const isConstant = isLow && !isChosen(value, graph);
+    const isUnknown =
+      isLow !== isConstant || (!isSource && (isInput(value) || isScaled(value, graph, positions, isBeyond)));
     if (!isConstant && !isUnknown) continue;
     const path = pathToSoftmax(value, graph, positions);
     if (isInput(value) && path.nodes.size > 0) inputs.add(value.value);
@@ -63,6 +65,37 @@ export function findMasks(
 
 function isInput({ value, scope }: FloatValue): boolean {
   return scope.parent === undefined && value.isInput && value.initializer === undefined;
+}
+
+/**
+ * Whether an input of the model says where it stands beside another number, as a mask that is added: a row of it may be masked as a whole. Where it
+ * stands in place of scores, nothing is left of these.
+ */
+function isChosen(value: FloatValue, graph: FloatGraph): boolean {
+  return [...readersOf(value)].some((reader) => {
+    const [condition] = reader.node.inputs;
+    if (!isOp(reader.node, "Where") || condition === undefined || !comesFromInput(condition)) return false;
+    return inputsOf(reader, graph).every((each) => each.isStored || isFilled(each.value.producer));
+  });
+}
+
+function comesFromInput(start: Value): boolean {
+  const seen = new Set<Value>([start]);
+  const pending = [start];
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    const { producer } = value;
+    if (producer === undefined) {
+      if (value.isInput && value.initializer === undefined) return true;
+      continue;
+    }
+    if (isOp(producer, "Shape", "Size") || seen.size >= maxSteps) continue;
+    for (const input of producer.inputs) {
+      if (input === undefined || seen.has(input)) continue;
+      seen.add(input);
+      pending.push(input);
+    }
+  }
+  return false;
 }
 
 /** Something other than zeros and ones times a number beyond the type's range. */

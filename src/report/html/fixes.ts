@@ -27,7 +27,7 @@ function fixMarkup(fix: FixView): Markup {
   const sizes = assumedText(Object.keys(assumed), assumed).map((text) => html`<p class="dim">${text}</p>`);
   return html`<article class="fix"><h3><span class="name">${path}</span>${where}</h3><p class="dim">${stateOf(fix)}</p>${
     error === null ? "" : html`<p class="failure"><strong>${error.code}</strong> ${error.message}</p>`
-  }${times}${inTarget}${sizes}${account === null ? "" : accountMarkup(account, fix.flags ?? [])}${
+  }${times}${inTarget}${sizes}${account === null ? "" : accountMarkup(account)}${
     measurement == null
       ? ""
       : html`<h4>Measured</h4><pre tabindex="0">${measuredLines(measurement).map((line) => [line, html`\n`])}</pre>`

@@ -1,0 +1,110 @@
+/** One command a step: what a report says in words is what it says as data, and a step without one names none. */
+import { describe, expect, test } from "vitest";
+import { type FixOptions, fix } from "../../src/api/fix.ts";
+import { type LintOptions, lint } from "../../src/api/lint.ts";
+import type { StackId } from "../../src/hardware/stacks.ts";
+import type { AccountStep } from "../../src/lint/result.ts";
+import { accountCells, accountLines } from "../../src/report/account-text.ts";
+import { standingOf } from "../../src/report/standing.ts";
+import { eachModel, zooModel } from "../zoo.ts";
+
+/** Commands that repair; what only tells (`--diff`) takes no step. */
+const commands = /--fix(?: --(?:unsafe-fixes|precision \w+|layout nhwc|prove))*/g;
+
+function expectAlike(account: readonly AccountStep[]): void {
+  for (const [index, step] of account.entries()) {
+    const way = accountCells(step, account)[3];
+    const named = way.match(commands) ?? [];
+    expect(named, `${step.step}: ${way}`).toEqual(step.command === undefined ? [] : [step.command]);
+    if (account.length > 1) expect(accountLines(account)[index]).toContain(way);
+  }
+}
+
+const stacks: readonly StackId[] = ["ort-cuda", "ort-cuda-nhwc", "cudnn", "inductor", "tensorrt"];
+const models = [
+  "bert",
+  "c3d",
+  "convnext_tiny",
+  "crnn",
+  "dlrm",
+  "espcn",
+  "gpt2_dynamo",
+  "llama",
+  "misaligned_cnn",
+  "mobilevit_xs",
+  "resnet50",
+  "seg_unet",
+  "siamese",
+  "squeezenet",
+  "yolo",
+];
+
+describe.each(stacks)("on %s", (stack) => {
+  eachModel(models)("%s: text and data name the same command of each step, or none", async (name) => {
+    for (const precision of ["fp16", "tf32"] as const)
+      expectAlike((await lint(zooModel(name), { stack, precision })).account);
+  });
+
+  eachModel(models)("%s: a command is named where its file is sure to gain, and no other", async (name) => {
+    const { account } = await lint(zooModel(name), { stack });
+    for (const { step, saves, command, unsure, written } of account) {
+      if (unsure === true || step === "author" || step === "exported") expect(command, step).toBeUndefined();
+      if (step === "precision" && (saves?.microseconds ?? 0) <= 0) expect(command).toBeUndefined();
+      if (step === "kept" && (written?.low ?? 0) <= 0) expect(command).toBeUndefined();
+      if (step === "layout") expect(command).toBeDefined();
+    }
+  });
+
+  eachModel(models)("%s: where what half takes is not told, it says which command tells", async (name) => {
+    const options: LintOptions = { stack };
+    const report = await lint(zooModel(name), options);
+    const { account } = report;
+    const half = account.find(({ step }) => step === "precision");
+    const kept = account.find(({ step }) => step === "kept");
+    if (kept !== undefined) expect(half?.castsIn).toBeUndefined();
+    if (half?.castsIn === undefined) return;
+    expect(accountCells(half, account)[3]).toMatch(/without Casts/);
+    const isLaidOut = half.castsIn.endsWith(" --unsafe-fixes");
+    expect(half.castsIn.replace(" --unsafe-fixes", "")).toBe("--diff --precision fp16");
+    expect(isLaidOut).toBe(account.some(({ step }) => step === "layout"));
+    const asked = { half: "fp16", halfOnlyWhereFaster: false, dryRun: true } as const;
+    const unsafe = isLaidOut ? { nhwc: true, nhwcOnlyWhereFaster: true } : {};
+    const made = await fix(zooModel(name), { ...options, ...asked, ...unsafe });
+    // Weights that are not here decide what half stores of some.
+    if (made.error?.code === "weights-missing") return;
+    expect(made.account?.filter(({ castsIn }) => castsIn !== undefined)).toEqual([]);
+    // Where they take no time there is no step.
+    const end = made.account?.at(-1);
+    if (end?.step !== "kept") expect(end?.microseconds).toBeCloseTo(made.stored?.after ?? Number.NaN, 6);
+  });
+});
+
+test.each<FixOptions>([
+  {},
+  { nhwc: true },
+  { half: "fp16", halfOnlyWhereFaster: false },
+  { half: "fp16", halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true },
+])("a repair's steps have the command that was given, in text and in data: %o", async (options) => {
+  for (const name of ["bert", "espcn", "seg_unet", "gpt2_dynamo"]) {
+    const { account } = await fix(zooModel(name), { ...options, dryRun: true });
+    expectAlike(account ?? []);
+  }
+});
+
+eachModel(["misaligned_cnn", "squeezenet", "yolo"])(
+  "%s: after all is what the command of the layout writes, where that stays FP32",
+  async (name) => {
+    const report = await lint(zooModel(name));
+    const layout = report.account.find(({ step }) => step === "layout");
+    expect(layout).toMatchObject({ command: "--fix --unsafe-fixes" });
+    const unsafe = {
+      half: "fp16",
+      halfOnlyWhereFaster: true,
+      nhwc: true,
+      nhwcOnlyWhereFaster: true,
+    } as const;
+    const { stored } = await fix(zooModel(name), { ...unsafe, dryRun: true });
+    expect(standingOf(report)?.afterAll).toBeCloseTo(stored?.after ?? Number.NaN, 6);
+    expect(standingOf(report)?.lacksCasts).toBe(false);
+  },
+);
