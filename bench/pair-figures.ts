@@ -127,6 +127,41 @@ export function groupsOf(outcomes: readonly Outcome[]): [string, readonly Outcom
     .map(([name, some]) => [name, some]);
 }
 
+/** Shares of the time before, in percent, that part large savings. */
+const sizes = [5, 10, 20, 30, 50, 100];
+
+const sizesHeader = [
+  "| measured saving | large | claimed | found % | missed | predicted to cost | less than half of it | up to one and a half | more |",
+  "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+];
+
+/** Large savings by their size, and what was predicted of those that nobody claims: whether the estimate is off, or the interval wide. */
+export function sizesOf(outcomes: readonly Outcome[]): string {
+  const missable = outcomes.filter((each) => measuredShare(each) > large);
+  const lines = sizes.slice(1).map((upTo, index) => {
+    const above = sizes[index] ?? 0;
+    const isOfSize = (share: number) => share > above / 100 && share <= upTo / 100;
+    return sizeLine(
+      `${above} to ${upTo} %`,
+      missable.filter((each) => isOfSize(measuredShare(each))),
+    );
+  });
+  return [...sizesHeader, ...lines, sizeLine("all", missable)].join("\n");
+}
+
+function sizeLine(name: string, outcomes: readonly Outcome[]): string {
+  const missed = outcomes.filter((each) => !isClaimed(each));
+  const predicted = missed.map(
+    (each) => each.saving.microseconds / each.predictedBefore / measuredShare(each),
+  );
+  const between = (low: number, high: number) =>
+    predicted.filter((part) => part > low && part <= high).length;
+  const claimed = outcomes.length - missed.length;
+  const parts = [between(-Infinity, 0), between(0, 0.5), between(0.5, 1.5), between(1.5, Infinity)];
+  const cells = [outcomes.length, claimed, shown(percent(claimed, outcomes.length)), missed.length, ...parts];
+  return `| ${[name, ...cells].join(" | ")} |`;
+}
+
 function lineOf(name: string, outcomes: readonly Outcome[]): string {
   const { pairs, error, covered, ungated, gated } = figuresOf(outcomes);
   const cells = [ungated, gated].flatMap((claims) => [

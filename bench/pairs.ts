@@ -1,14 +1,14 @@
 /**
  * @file Changes measured on a GPU (bench/gpu/pairs.py) beside what the cost model says they save. No GPU.
  *
- *     node scripts/run.mjs bench/pairs.ts FILE.jsonl… [--parts] [--losses] [--missed]
+ *     node scripts/run.mjs bench/pairs.ts FILE.jsonl… [--parts] [--sizes] [--losses] [--missed]
  *
- * Prints a Markdown table by kind; --parts splits kinds further, --losses lists claims that lost, --missed large savings
+ * Prints a Markdown table by kind; --parts splits kinds further, --sizes large savings by their size, --losses lists claims that lost, --missed large savings
  * that nobody claimed. Pairs with a shape that a fit may have read are left out; a file of bench/measurements/ is shown whole,
  * as in sample.
  */
 import { parseArgs } from "node:util";
-import { isClaimed, isLoss, legend, measuredShare, tableOf } from "./pair-figures.ts";
+import { isClaimed, isLoss, legend, measuredShare, sizesOf, tableOf } from "./pair-figures.ts";
 import { type Judged, judged, targetOf } from "./pair-judge.ts";
 import { fittedShapes, isFitFile, isFitted, readPairs } from "./pair-rows.ts";
 
@@ -16,6 +16,7 @@ const { values: options, positionals: files } = parseArgs({
   allowPositionals: true,
   options: {
     parts: { type: "boolean", default: false },
+    sizes: { type: "boolean", default: false },
     losses: { type: "boolean", default: false },
     missed: { type: "boolean", default: false },
   },
@@ -50,6 +51,7 @@ function main(): void {
   }
   console.log(`\n${outcomes.length} pairs; ${repeated} left out whose shape is in a file that fits read.\n`);
   console.log(`${tableOf(outcomes)}\n\n${legend}`);
+  if (options.sizes) console.log(`\n${sizesOf(outcomes)}`);
   const losses = outcomes.filter((each) => isClaimed(each) && isLoss(each));
   if (options.losses) console.log(`\n${listed("Claims that lost", losses)}`);
   const missed = outcomes.filter((each) => !isClaimed(each) && measuredShare(each) > 0.05);

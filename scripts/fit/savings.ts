@@ -1,5 +1,6 @@
 /** @file What a saving's interval needs: how alike the errors of two sides are, and how far a predicted ratio may be off. */
 
+import type { Range } from "../../src/cost/calibration.ts";
 import {
   type ChangedSide,
   type ChangeKind,
@@ -43,8 +44,11 @@ const changeOptions: BoostOptions = {
   seed: 5,
 };
 
-/** Of ratios, what lies beyond each end out of fold, by models that saw four fifths of the data; of fresh pairs, priced by one that saw all, fewer. */
-const ratioTail = 0.08;
+/**
+ * Of ratios, what lies beyond the ends out of fold, by models that saw four fifths of the data; of fresh pairs, priced by one that saw all, fewer:
+ * those that save less than the lower end says, and more than the upper one. The former decides what is claimed.
+ */
+export const ratioTails = { less: 0.1, more: 0.05 };
 /** Of savings in microseconds. */
 const enclosed = 0.9;
 
@@ -54,6 +58,8 @@ interface Change {
   readonly features: readonly number[];
   /** Of the predicted ln(after / before), in the order that features have. */
   readonly error: number;
+  /** Whether that order is the pair's. */
+  readonly forward: boolean;
   readonly weight: number;
 }
 
@@ -70,16 +76,14 @@ export function fitChanges(validation: Predicted): ChangeFit | undefined {
     for (const { pair, features } of changes.filter((change) => change.fold === fold))
       sizes.set(pair, predict(forest, features));
   }
-  const rangeOf = (kind: ChangeKind) => {
-    const scaled = changes
-      .filter(({ pair }) => pair.kind === kind)
-      .map(({ pair, error, weight }) => ({ scale: error / Math.exp(sizes.get(pair) ?? 0), weight }))
-      .sort((a, b) => a.scale - b.scale);
-    const [low, high] = [ratioTail, 1 - ratioTail].map((share) =>
-      Number(weightedQuantile(scaled, share).toPrecision(4)),
+  const rangeOf = (kind: ChangeKind) =>
+    rangeOfErrors(
+      changes
+        .filter(({ pair }) => pair.kind === kind)
+        .map(({ pair, error, forward, weight }) => {
+          return { scale: error / Math.exp(sizes.get(pair) ?? 0), forward, weight };
+        }),
     );
-    return { low: low ?? 0, high: high ?? 0 };
-  };
   const fit = {
     forest: sizeForest(changes),
     ranges: Object.fromEntries(measured.map((kind) => [kind, rangeOf(kind)])),
@@ -90,6 +94,17 @@ export function fitChanges(validation: Predicted): ChangeFit | undefined {
     return [kind, { ...rangeOf(kind), scale: scaleOf(validation, ofKind, fit) }] as const;
   });
   return { ...fit, ranges: Object.fromEntries(scaled) };
+}
+
+/** Multiples of a size, in the order that features have: changes of one kind all go that way, or all against it. */
+export function rangeOfErrors(errors: readonly (Weighted & { readonly forward: boolean })[]): Range {
+  const scaled = errors.toSorted((a, b) => a.scale - b.scale);
+  const grows = errors.filter(({ forward }) => forward).length > errors.length / 2;
+  const { less, more } = ratioTails;
+  // What takes longer than predicted saves less: above in the order before, after.
+  const [below, above] = grows ? [more, less] : [less, more];
+  const endAt = (share: number) => Number(weightedQuantile(scaled, share).toPrecision(4));
+  return { low: endAt(below), high: endAt(1 - above) };
 }
 
 const leastTenths = 4;
@@ -122,11 +137,13 @@ function changeOf(validation: Predicted, pair: Pair): Change {
   const ratioOf = (values: readonly number[]) => Math.log((values[1] ?? 1) / (values[0] ?? 1));
   const measured = ratioOf([at(samples, pair.before).microseconds, at(samples, pair.after).microseconds]);
   const error = measured - ratioOf([before.once, after.once]);
+  const forward = isForward(before.sketch, after.sketch);
   return {
     pair,
     fold: at(foldOf, pair.before),
     features: changeFeatures(before, after),
-    error: isForward(before.sketch, after.sketch) ? error : -error,
+    error: forward ? error : -error,
+    forward,
     weight: weightOf(samples, pair),
   };
 }

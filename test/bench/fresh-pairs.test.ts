@@ -20,6 +20,8 @@ const outcomesBySeed = new Map(seeds.map((seed) => [seed, outcomesOf(seed)]));
 /** One and a half standard deviations of a share, in percent, among so many draws. */
 const luck = (share: number, draws: number) => 150 * Math.sqrt((share * (1 - share)) / draws);
 
+const kindsThatHold = ["conv", "fuse", "gemm", "grouped", "layout", "sdpa", "written"] as const;
+
 describe.each([
   [12, 1900],
   [15, 1900],
@@ -39,14 +41,11 @@ describe.each([
     expect(covered).toBeLessThanOrEqual(95);
   });
 
-  test.each(["conv", "fuse", "gemm", "grouped", "layout", "sdpa", "written"])(
-    "of %s: intervals hold",
-    (kind) => {
-      const { pairs, covered } = ofKinds(kind);
-      expect(covered).toBeGreaterThanOrEqual(85);
-      expect(covered).toBeLessThanOrEqual(95 + luck(0.95, pairs));
-    },
-  );
+  test.each(kindsThatHold)("of %s: intervals hold", (kind) => {
+    const { pairs, covered } = ofKinds(kind);
+    expect(covered).toBeGreaterThanOrEqual(85 - luck(0.85, pairs));
+    expect(covered).toBeLessThanOrEqual(95 + luck(0.95, pairs));
+  });
 
   test("of layout and precision, too", () => {
     expect(ofKinds("layout").gated.signRight).toBeGreaterThanOrEqual(95);
@@ -55,16 +54,26 @@ describe.each([
 
   // The goal is nine of ten, which holds of their time, not of their number: what cuDNN picks for a convolution is too hard to foresee for a sure claim (docs/cost-model.md).
   test("are mostly found where they are large", () => {
-    expect(figuresOf(outcomes).gated.claimed).toBeGreaterThanOrEqual(82);
+    expect(figuresOf(outcomes).gated.claimed).toBeGreaterThanOrEqual(85);
     expect(ofKinds("gemm").gated.claimed).toBeGreaterThanOrEqual(94);
-    expect(figuresOf(outcomes).gated.claimedTime).toBeGreaterThanOrEqual(90);
+    expect(figuresOf(outcomes).gated.claimedTime).toBeGreaterThanOrEqual(93);
   });
 });
 
 test("of all fresh pairs that are claimed, one of a hundred loses at most", () => {
   const { gated } = figuresOf([...outcomesBySeed.values()].flat());
-  expect(gated.count).toBeGreaterThan(3000);
+  expect(gated.count).toBeGreaterThan(3200);
   expect(gated.losses).toBeLessThanOrEqual(1);
   expect(gated.signRight).toBeGreaterThanOrEqual(99);
-  expect(gated.claimed).toBeGreaterThanOrEqual(84);
+  expect(gated.claimed).toBeGreaterThanOrEqual(86);
 });
+
+test.each(kindsThatHold)(
+  "of %s, all fresh pairs: 85 to 95 of a hundred are inside their intervals",
+  (kind) => {
+    const outcomes = [...outcomesBySeed.values()].flat();
+    const { covered } = figuresOf(outcomes.filter((each) => each.kind === kind));
+    expect(covered).toBeGreaterThanOrEqual(85);
+    expect(covered).toBeLessThanOrEqual(95);
+  },
+);

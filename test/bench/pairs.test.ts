@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { figuresOf, type Outcome, tableOf } from "../../bench/pair-figures.ts";
+import { figuresOf, type Outcome, sizesOf, tableOf } from "../../bench/pair-figures.ts";
 import { isFitFile, isFitted, readPairs } from "../../bench/pair-rows.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "tc-lint-pairs-"));
@@ -158,5 +158,25 @@ describe("figures", () => {
       "| all",
     ]);
     expect(lines[2]).toContain("| conv | 2 | 10.0 | 100.0 | 1 | 100.0 | 0 | 0.0 | 100.0 | 1 | ");
+  });
+
+  test("large savings by size, and by what was predicted of those that nobody claims", () => {
+    const lines = sizesOf([
+      outcome(100, 97, -5, 5, 20),
+      outcome(100, 92, 1, 5, 20),
+      outcome(100, 92, -5, -1, 20),
+      outcome(100, 80, -5, 5, 20),
+      outcome(100, 80, -5, 22, 40),
+      outcome(100, 80, -5, 60, 70),
+      outcome(100, 40, 30, 60, 70),
+    ]).split("\n");
+    expect(lines.slice(2)).toEqual([
+      "| 5 to 10 % | 2 | 1 | 50.0 | 1 | 1 | 0 | 0 | 0 |",
+      "| 10 to 20 % | 3 | 0 | 0.0 | 3 | 0 | 1 | 1 | 1 |",
+      "| 20 to 30 % | 0 | 0 | – | 0 | 0 | 0 | 0 | 0 |",
+      "| 30 to 50 % | 0 | 0 | – | 0 | 0 | 0 | 0 | 0 |",
+      "| 50 to 100 % | 1 | 1 | 100.0 | 0 | 0 | 0 | 0 | 0 |",
+      "| all | 6 | 2 | 33.3 | 4 | 1 | 1 | 1 | 1 |",
+    ]);
   });
 });

@@ -289,13 +289,13 @@ export const h200Calibration: CommittedCalibration = {
         },
         ranges: {
           padding: {
-            low: -1.953,
-            high: 2.091,
+            low: -2.493,
+            high: 1.879,
             scale: 2,
           },
           precision: {
-            low: -2.267,
-            high: 2.351,
+            low: -1.984,
+            high: 2.844,
             scale: 2,
           },
         },
@@ -358,18 +358,18 @@ export const h200Calibration: CommittedCalibration = {
         },
         ranges: {
           padding: {
-            low: -2.337,
-            high: 2.115,
+            low: -2.872,
+            high: 1.913,
             scale: 2,
           },
           layout: {
-            low: -2.464,
-            high: 2.32,
+            low: -2.179,
+            high: 2.952,
             scale: 2,
           },
           precision: {
-            low: -2.343,
-            high: 2.275,
+            low: -2.131,
+            high: 2.769,
             scale: 2,
           },
         },
@@ -421,13 +421,13 @@ export const h200Calibration: CommittedCalibration = {
         },
         ranges: {
           padding: {
-            low: -1.663,
-            high: 2.011,
+            low: -1.963,
+            high: 1.835,
             scale: 1.8,
           },
           precision: {
-            low: -2.042,
-            high: 2.352,
+            low: -1.856,
+            high: 2.69,
             scale: 2,
           },
         },
@@ -479,8 +479,8 @@ export const h200Calibration: CommittedCalibration = {
         },
         ranges: {
           precision: {
-            low: -1.805,
-            high: 1.891,
+            low: -1.5,
+            high: 2.345,
             scale: 2,
           },
         },
@@ -532,8 +532,8 @@ export const h200Calibration: CommittedCalibration = {
         },
         ranges: {
           precision: {
-            low: -2.418,
-            high: 1.889,
+            low: -2.063,
+            high: 2.359,
             scale: 2,
           },
         },
@@ -581,8 +581,8 @@ export const h200Calibration: CommittedCalibration = {
         },
         ranges: {
           padding: {
-            low: -2.917,
-            high: 1.765,
+            low: -3.498,
+            high: 1.537,
             scale: 2,
           },
         },
