@@ -28,9 +28,8 @@ export interface StayingRates {
 }
 
 /**
- * Of matrices: 26 products on an H200, the mean of two runs each, and two tiles of 4096³ on an H100 (bench/measurements/h100-gemm-notes.jsonl),
- * when tiles ended in 2.5 times as many instructions: products of many tiles take a tenth less now (bench/results/gpu-gemm.json). Fitted to these
- * alone, the rates took ViT-tiny's products from the kernels that are best with a formula or a residual (629 to 709 us at batch 32 on an H200).
+ * Of matrices: 26 products on an H200, the mean of two runs each, when tiles ended in 2.5 times as many instructions. Of ends that are halves in whole
+ * groups of eight hopper-cost.ts says what they take now; these are for others, and for codes.
  */
 export const hopperRates: StayingRates & {
   /** Of DRAM's rate: where each block has one tile, all ask for pieces of 128 bytes of long rows at once; and of more tiles. */
