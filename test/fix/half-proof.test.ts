@@ -196,7 +196,7 @@ describe("--precision bf16 below opset 22", () => {
   it("names the operator that forbids it", async () => {
     const graph = convolutions();
     const window = { name: "kernel_shape", type: 7, ints: [28, 28] };
-    graph.node?.push(node("LpPool", ["y"], ["z"], { name: "norm", attribute: [window] }));
+    graph.node?.push(node("LpPool", ["y"], ["z"], { name: "pooled", attribute: [window] }));
     graph.output?.push(info("z", [1, 32, 1, 1]));
     const file = writeInline(bench.folder.path, graph, opset(17));
     const { exitCode, report } = await fixJson(bench, ...raise);
@@ -207,7 +207,7 @@ describe("--precision bf16 below opset 22", () => {
     const types = [...fixed.graph.values.values()].map(({ initializer }) => initializer?.dtype);
     expect(types).not.toContain("bfloat16");
     expect(report.fixes[0]?.notes.map(({ message }) => message).join("\n")).toMatch(
-      /BF16 Conv needs opset 22.*LpPool "norm" is not known to mean the same in both; nothing is stored in BF16/,
+      /BF16 Conv needs opset 22.*LpPool "pooled" is not known to mean the same in both; nothing is stored in BF16/,
     );
   });
 });
