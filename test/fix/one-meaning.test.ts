@@ -7,6 +7,7 @@ import { type FixOptions, fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import { temporaryFolder } from "../cli/models.ts";
 import { weight } from "../passes/padding.ts";
+import { unsafeFixes } from "../unsafe-fixes.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -26,7 +27,7 @@ const file = folder.write(
 
 const asked: readonly (readonly [string, FixOptions])[] = [
   ["--fix", {}],
-  ["--unsafe-fixes", { half: "fp16", halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true }],
+  ["--unsafe-fixes", unsafeFixes],
   ["--precision fp16", { half: "fp16" }],
   ["--layout nhwc", { nhwc: true }],
   ["both", { half: "fp16", nhwc: true }],

@@ -4,14 +4,8 @@ import { type FixOptions, fix } from "../../src/api/fix.ts";
 import { InputError } from "../../src/ir/errors.ts";
 import { duration } from "../../src/ir/format.ts";
 import { rounding } from "../lint/sums.ts";
+import { unsafeFixes } from "../unsafe-fixes.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
-
-const unsafe: FixOptions = {
-  half: "fp16",
-  halfOnlyWhereFaster: true,
-  nhwc: true,
-  nhwcOnlyWhereFaster: true,
-};
 
 async function expectSum(name: string, options: FixOptions): Promise<void> {
   const { microseconds, notes, account } = await fix(zooModel(name), { ...options, dryRun: true });
@@ -43,24 +37,24 @@ eachModel(zooNames)("%s: safe fixes", (name) => expectSum(name, {}), 60_000);
 
 eachModel(zooNames)(
   "%s: half precision and channels last, too",
-  (name) => expectUnsafeSum(name, unsafe),
+  (name) => expectUnsafeSum(name, unsafeFixes),
   60_000,
 );
 
 const odd = ["crnn", "gpt2_dynamo", "misaligned_cnn", "seg_unet", "shufflenet_v2"];
 eachModel(odd)(
   "%s: half precision as it was asked for, in the types that are stored",
-  (name) => expectSum(name, { ...unsafe, halfOnlyWhereFaster: false, precision: "as-is" }),
+  (name) => expectSum(name, { ...unsafeFixes, halfOnlyWhereFaster: false, precision: "as-is" }),
   60_000,
 );
 
 eachModel(["efficientnet_b0", "mnasnet", "mobilenet_v2", "yolo_w0375"])(
   "%s: half precision that is left saves what the file saves that is written by name, in the layout that is named",
   async (name) => {
-    const { notes } = await fix(zooModel(name), { ...unsafe, dryRun: true });
+    const { notes } = await fix(zooModel(name), { ...unsafeFixes, dryRun: true });
     const left = notes.find(({ message }) => wholeModel.test(message))?.message ?? "";
     const { notes: named, account } = await fix(zooModel(name), {
-      ...unsafe,
+      ...unsafeFixes,
       halfOnlyWhereFaster: false,
       dryRun: true,
     });

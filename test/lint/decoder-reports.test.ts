@@ -13,6 +13,7 @@ import { fix, lint } from "../../src/index.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
 import { options } from "../report/sample.ts";
+import { unsafeFixes } from "../unsafe-fixes.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "decoder-reports-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -45,14 +46,8 @@ describe.each(["genai", "dynamo"] as const)("Llama 3 as %s writes it, two layers
   }, 120_000);
 
   test("has nothing that a fix repairs, safe or not", async () => {
-    const unsafe = {
-      half: "fp16",
-      halfOnlyWhereFaster: true,
-      nhwc: true,
-      nhwcOnlyWhereFaster: true,
-    } as const;
     for (const dims of Object.values(scenarios))
-      for (const choice of [{}, unsafe])
+      for (const choice of [{}, unsafeFixes])
         expect((await fix(file, { dims, ...choice, dryRun: true })).changed).toBe(false);
   }, 120_000);
 });

@@ -6,6 +6,7 @@ import type { StackId } from "../../src/hardware/stacks.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells, accountLines } from "../../src/report/account-text.ts";
 import { standingOf } from "../../src/report/standing.ts";
+import { unsafeFixes } from "../unsafe-fixes.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 
 /** Commands that repair; what only tells (`--diff`) takes no step. */
@@ -79,17 +80,15 @@ describe.each(stacks)("on %s", (stack) => {
   });
 });
 
-test.each<FixOptions>([
-  {},
-  { nhwc: true },
-  { half: "fp16", halfOnlyWhereFaster: false },
-  { half: "fp16", halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true },
-])("a repair's steps have the command that was given, in text and in data: %o", async (options) => {
-  for (const name of ["bert", "espcn", "seg_unet", "gpt2_dynamo"]) {
-    const { account } = await fix(zooModel(name), { ...options, dryRun: true });
-    expectAlike(account ?? []);
-  }
-});
+test.each<FixOptions>([{}, { nhwc: true }, { half: "fp16", halfOnlyWhereFaster: false }, unsafeFixes])(
+  "a repair's steps have the command that was given, in text and in data: %o",
+  async (options) => {
+    for (const name of ["bert", "espcn", "seg_unet", "gpt2_dynamo"]) {
+      const { account } = await fix(zooModel(name), { ...options, dryRun: true });
+      expectAlike(account ?? []);
+    }
+  },
+);
 
 eachModel(["misaligned_cnn", "squeezenet"])(
   "%s: after all is what the command of the layout writes, where that stays FP32",
@@ -97,13 +96,7 @@ eachModel(["misaligned_cnn", "squeezenet"])(
     const report = await lint(zooModel(name));
     const layout = report.account.find(({ step }) => step === "layout");
     expect(layout).toMatchObject({ command: "--fix --unsafe-fixes" });
-    const unsafe = {
-      half: "fp16",
-      halfOnlyWhereFaster: true,
-      nhwc: true,
-      nhwcOnlyWhereFaster: true,
-    } as const;
-    const { stored } = await fix(zooModel(name), { ...unsafe, dryRun: true });
+    const { stored } = await fix(zooModel(name), { ...unsafeFixes, dryRun: true });
     expect(standingOf(report)?.afterAll).toBeCloseTo(stored?.after ?? Number.NaN, 6);
     expect(standingOf(report)?.lacksCasts).toBe(false);
   },

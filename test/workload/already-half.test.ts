@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { linear, writtenNorm } from "../../fixtures/layers.ts";
 import { compare, fix, lint } from "../../src/index.ts";
+import { unsafeFixes } from "../unsafe-fixes.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "already-half-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -71,13 +72,7 @@ describe.each(stacks)("on %s", (stack) => {
     const { account } = await lint(network("float16"), { stack });
     const file = path.join(folder, `${stack}.onnx`);
     writeFileSync(file, network("float16"));
-    const unsafe = {
-      half: "fp16",
-      halfOnlyWhereFaster: true,
-      nhwc: true,
-      nhwcOnlyWhereFaster: true,
-    } as const;
-    const fixed = await fix(file, { stack, ...unsafe, dryRun: true });
+    const fixed = await fix(file, { stack, ...unsafeFixes, dryRun: true });
     expect(fixed.account).toEqual(account.filter(({ step }) => step !== "author"));
     expect(fixed.changed).toBe(false);
   });

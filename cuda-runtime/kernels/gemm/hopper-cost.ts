@@ -4,7 +4,8 @@ import type { PlanTarget } from "../../ir/step.ts";
 import type { GemmSize } from "./cost.ts";
 import { activationClocksOf } from "./end-cost.ts";
 import { hasCopiedEnds } from "./end-maps.ts";
-import { blocksThatStay, type HopperRow, stageBytes } from "./table.ts";
+import { fetchClocks, sharedBytesOfStep } from "./staying-cost.ts";
+import { blocksThatStay, type HopperRow } from "./table.ts";
 
 /**
  * How a multiprocessor's groups of warps meet: two of one block share a tile; two of one block take turns, and one multiplies while the
@@ -66,8 +67,6 @@ const rates = {
 const [manyTiles, mostTiles] = [4, 10];
 const wideColumns = 256;
 const tallRows = 256;
-/** Rows of one wgmma, which reads them and all columns. */
-const rowsOfInstruction = 64;
 /** Formulas that a tile's end is compiled for (core/plain-end.cuh), but where its columns leave no registers. */
 const formulas: ReadonlySet<ActivationKind> = new Set(["gelu", "geluTanh", "silu"]);
 const columnsWithoutFormulas = 160;
@@ -134,14 +133,13 @@ function stepClocks(row: HopperRow, way: Way, waves: number, target: PlanTarget)
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const { once, long, longest } = rates.copies;
   const copies = waves > mostTiles ? longest : waves > manyTiles ? long : once;
-  const fetch = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
+  const fetch = fetchClocks(row, { rowClocks: 0 }, waves, copies, target);
   const alone = multiply + rates.step[way] + (row.together && row.n === wideColumns ? rates.stepOfWide : 0);
   if (way === "pairs") {
     const together = Math.min(2, Math.ceil(waves));
     return Math.max(alone, together * multiply, together * fetch);
   }
   if (way === "turns") return Math.max(alone, fetch);
-  const read = (row.m / rowsOfInstruction) * (rowsOfInstruction + row.n) * row.k * 2;
-  const shared = (read + stageBytes(row)) / (target.bytesPerClock.shared * rates.sharedShare);
+  const shared = sharedBytesOfStep(row) / (target.bytesPerClock.shared * rates.sharedShare);
   return Math.max(alone, shared, fetch);
 }

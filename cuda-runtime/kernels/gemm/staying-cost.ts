@@ -106,7 +106,7 @@ export interface StayingWork extends Pick<GemmSize, "m" | "n" | "k" | "batch"> {
 const rowsOfInstruction = 64;
 
 /** Of one step along k: operands of each instruction, and the stage that TMA writes meanwhile. */
-function sharedBytesOfStep(row: HopperRow): number {
+export function sharedBytesOfStep(row: HopperRow): number {
   const read = (row.m / rowsOfInstruction) * (rowsOfInstruction + row.n) * row.k * 2;
   return read + stageBytes(row);
 }
@@ -138,9 +138,10 @@ export function stayingClocks(
   return (rounds - 1) * perTile + hidden + end;
 }
 
-function fetchClocks(
+/** Of a stage, where a multiprocessor has so many waves of tiles. */
+export function fetchClocks(
   row: HopperRow,
-  { rowClocks }: StayingWork,
+  { rowClocks }: Pick<StayingWork, "rowClocks">,
   waves: number,
   copies: number,
   target: PlanTarget,
