@@ -19,6 +19,14 @@ __device__ __forceinline__ uint64_t describeTile(uint32_t tile) {
   return uint64_t((tile & 0x3FFFF) >> 4) | uint64_t(1) << 16 | strideOfEightRows << 32 | swizzle;
 }
 
+// Rows from `first` on, any row of what TMA has put at a multiple of 1,024 bytes, eight side by side and the next eight `pitch` rows further:
+// where 16 bytes lie is swizzled by their address, not by the row of the tile (the base offset stays zero).
+template <int BYTES>
+__device__ __forceinline__ uint64_t describeRows(uint32_t first, int pitch) {
+  constexpr uint64_t kStride = uint64_t(0x3FFF) << 32;
+  return describeTile<BYTES>(first) & ~kStride | uint64_t(pitch * BYTES >> 4) << 32;
+}
+
 // Shared memory written by ordinary or asynchronous copies of this thread becomes visible to the Tensor Cores.
 __device__ __forceinline__ void fenceForTensorCores() {
 #if defined(TC_LINT_WGMMA)

@@ -2,11 +2,13 @@
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { type ConvCut, type ConvProblem, chunksOf, productMicroseconds, sumMicroseconds } from "./cost.ts";
+import { haloSharedBytes } from "./halo-table.ts";
 import {
   type ConvTile,
   channelsOfBox,
   convTiles,
   elementBytes,
+  isByBoxes,
   isWgmma,
   sharedBytesOf,
   sumsInTeam,
@@ -62,8 +64,7 @@ export function convCandidates(
     let copyMicroseconds: number | undefined;
     for (const tile of convTiles) {
       if (tile.math !== problem.math || !runsOn(tile, target)) continue;
-      if (tile.walk === undefined ? merged.isUneven : !walksThrough(tile, tile.walk, source, merged))
-        continue;
+      if (!suits(tile, merge, source, merged, target)) continue;
       const copies = !readsDirectly(tile, source, merged);
       if (copies && !canCopy(tile, merged)) continue;
       if (copies) copyMicroseconds ??= source.copyMicroseconds(merged.groups);
@@ -79,10 +80,27 @@ export function convCandidates(
   return found;
 }
 
+function suits(
+  tile: ConvTile,
+  merge: number,
+  source: ConvSource,
+  problem: MergedProblem,
+  target: PlanTarget,
+): boolean {
+  const { walk, halo } = tile;
+  if (halo !== undefined) {
+    if (merge > 1 || problem.halo === undefined) return false;
+    return haloSharedBytes(halo, problem.halo.positions) <= target.sharedBytesPerBlock;
+  }
+  return walk === undefined ? !problem.isUneven : walksThrough(tile, walk, source, problem);
+}
+
 /** Whether the GPU has the tile's instructions, and shared memory for it. */
 export function runsOn(tile: ConvTile, { features, sharedBytesPerBlock }: PlanTarget): boolean {
   const hasMath = { f16: features.half, bf16: features.bf16, tf32: features.tf32, f32: true }[tile.math];
-  return hasMath && (features.wgmma || !isWgmma(tile)) && sharedBytesOf(tile) <= sharedBytesPerBlock;
+  // Those of patches take as much as the window asks for.
+  const fits = tile.halo !== undefined || sharedBytesOf(tile) <= sharedBytesPerBlock;
+  return hasMath && (features.wgmma || !isWgmma(tile)) && fits;
 }
 
 function mergesOf({ groups, channels, filters }: ConvProblem): number[] {
@@ -137,7 +155,7 @@ function walksThrough(
 function* cutsOf(problem: ConvProblem, tile: ConvTile): Generator<ConvCut> {
   const steps = Math.ceil(chunksOf(problem, tile) / tile.chunks);
   const isTeam = sumsInTeam(tile);
-  for (const splits of isTeam ? teamSizes : splitCounts) {
+  for (const splits of tile.halo !== undefined ? [1] : isTeam ? teamSizes : splitCounts) {
     const stepsPerSplit = Math.max(1, Math.ceil(steps / splits));
     const busy = Math.max(1, Math.ceil(steps / stepsPerSplit));
     if (isTeam ? splits <= steps : splits === busy) yield { tile, splits, stepsPerSplit };
@@ -146,9 +164,10 @@ function* cutsOf(problem: ConvProblem, tile: ConvTile): Generator<ConvCut> {
 
 /** For the printed plan. */
 export function describeConv({ tile, splits, merge, copies }: ConvChoice): string {
-  const how = tile.walk !== undefined ? "TMA, wgmma " : isWgmma(tile) ? "wgmma " : "";
+  const how = isByBoxes(tile) ? "TMA, wgmma " : isWgmma(tile) ? "wgmma " : "";
   const parts = [`${how}${tile.math} ${tile.rows}x${tile.filters}`, `${tile.stages} stages`];
   if (tile.walk !== undefined && tile.walk.panels > 1) parts.push(`boxes of ${channelsOfBox(tile.walk)}`);
+  if (tile.halo !== undefined) parts.push("taps from patches of 8x8 outputs");
   if (tile.grain === 0) parts.push("gathered");
   else if (tile.grain < 16) parts.push(`by ${tile.grain} bytes`);
   if (splits > 1) parts.push(`${splits} splits${sumsInTeam(tile) ? " in a cluster" : ""}`);

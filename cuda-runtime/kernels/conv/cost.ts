@@ -8,6 +8,8 @@ import { maxOf } from "../../../src/ir/lists.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { oddStoreClocks } from "../gemm/cost.ts";
 import { type SumRates, stayingClocks, sumRates, teamSumClocks } from "../gemm/staying-cost.ts";
+import type { HaloWork } from "./halo.ts";
+import { haloMicroseconds } from "./halo-cost.ts";
 import {
   type ConvMath,
   type ConvTile,
@@ -33,6 +35,8 @@ export interface ConvProblem {
   readonly outputBytes: number;
   /** Filters that a thread could store at once, were there as many. */
   readonly storeWidth: 8 | 2 | 1;
+  /** Where taps can be read from patches of the image. */
+  readonly halo?: HaloWork | undefined;
 }
 
 /** How a kernel computes it. */
@@ -73,6 +77,8 @@ const storeClocks = { 8: 134, 2: 515, 1: 824 } as const;
 /** Of the product's own launch. `problem` has merged groups. */
 export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: PlanTarget): number {
   const { tile, splits } = cut;
+  if (tile.halo !== undefined && problem.halo !== undefined)
+    return haloMicroseconds(problem, problem.halo, tile.halo, target);
   if (tile.walk !== undefined && sumsInTeam(tile))
     return teamMicroseconds(problem, tile, tile.walk, splits, target);
   if (tile.walk !== undefined) return walkMicroseconds(problem, tile, tile.walk, splits, target);
@@ -195,6 +201,7 @@ export function chunksOf({ taps, channels }: Pick<ConvProblem, "taps" | "channel
     const boxes = taps * Math.ceil(channels / channelsOfBox(tile.walk));
     return Math.ceil(boxes / tile.walk.panels) * tile.chunks;
   }
+  if (tile.halo !== undefined) return taps * Math.ceil(channels / tile.halo.channels) * tile.chunks;
   return tile.grain === 0 ? Math.ceil((taps * channels) / perChunk) : taps * Math.ceil(channels / perChunk);
 }
 

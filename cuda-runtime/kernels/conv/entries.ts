@@ -1,5 +1,5 @@
 /**
- * @file What conv.cu, conv-hopper.cu, conv-tma.cu and conv-planes.cu instantiate, a macro's invocation for each row of the table: written to
+ * @file What conv.cu, conv-hopper.cu, conv-tma.cu, conv-halo.cu and conv-planes.cu instantiate, a macro's invocation for each row of the table: written to
  * <family>/entries.generated.cuh by `npm run kernels`.
  */
 import { productLines, sumSizes } from "../gemm/entries.ts";
@@ -13,7 +13,7 @@ const rowTypes = { 1: "WholeRows", 2: "HalfRows", 4: "QuarterRows" } as const;
 
 /** By family. */
 export function convEntries(): ReadonlyMap<string, readonly string[]> {
-  const products = (["conv", "conv-hopper", "conv-tma"] as const).map((family) => {
+  const products = (["conv", "conv-hopper", "conv-tma", "conv-halo"] as const).map((family) => {
     const lines = convTiles.filter((tile) => tile.family === family).flatMap(linesOf);
     return [family, lines] as const;
   });
@@ -27,7 +27,11 @@ function planeLineOf({ entry, math, rows, filters }: PlaneTile): string {
 }
 
 function linesOf(tile: ConvTile): string[] {
-  const { entry, walk } = tile;
+  const { entry, walk, halo } = tile;
+  if (halo !== undefined) {
+    const sizes = [halo.channels, halo.patches, halo.filters, halo.stages, halo.blocks].join(", ");
+    return [`HALO(${entry}, ${cTypes[tile.source]}, ${sizes})`];
+  }
   if (walk === undefined) return [lineOf(tile)];
   const types = `${rowTypes[walk.panels]}, ${cTypes[tile.source]}`;
   if (sumsInTeam(tile)) return [`SUM(${entry}, ${types}, ${sumSizes(walk.product)})`];

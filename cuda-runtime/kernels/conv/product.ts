@@ -3,6 +3,7 @@
 import type { Candidate } from "../../cost/candidate.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { OperandError } from "../../ir/operand-error.ts";
+import type { ParamBlock } from "../../ir/params.ts";
 import { questionKey } from "../../ir/question.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
@@ -11,6 +12,8 @@ import { withCopiedEnds } from "../gemm/end-maps.ts";
 import { blocksThatStay, runsOfSum } from "../gemm/table.ts";
 import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
+import { haloOf, haloParams, patchesOf } from "./halo.ts";
+import { haloSharedBytes } from "./halo-table.ts";
 import {
   copied,
   copyMicrosecondsOf,
@@ -22,7 +25,7 @@ import {
 } from "./operands.ts";
 import { type ConvFields, convParams } from "./params.ts";
 import { channelAlignment, isChannelsLast, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
-import { elementBytes, sharedBytesOf, sumsInTeam, threadsOf } from "./table.ts";
+import { type ConvTile, elementBytes, isByBoxes, sharedBytesOf, sumsInTeam, threadsOf } from "./table.ts";
 import { canWalk, copiesEndsOfWalk, walkParams } from "./walk.ts";
 
 /** `accepts` narrows the choice among the kernels of this family. Throws OperandError where none takes the operands. */
@@ -44,9 +47,9 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const { request, math, y } = parts;
   const x = spatialOf(request.x);
   const { tile, merge } = choice;
-  const { walk } = tile;
+  const isBoxed = isByBoxes(tile);
   // TMA has the groups side by side: one product, whose tiles know theirs.
-  const groups = walk === undefined ? request.groups / merge : 1;
+  const groups = isBoxed ? 1 : request.groups / merge;
   const channels = parts.channels * merge;
   const source = choice.copies
     ? copied(emitter, request.x, groups, storageOf[math])
@@ -54,9 +57,9 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const planar = tile.grain === 0 && !isChannelsLast(source.x);
   const chunks = chunksOf({ taps: tapsOf(parts), channels }, tile);
   // TMA counts channels itself: a tap's need no filling up to a step.
-  const chunksOfWeights = walk === undefined ? chunks : tapsOf(parts) * Math.ceil(channels / 8);
+  const chunksOfWeights = isBoxed ? tapsOf(parts) * Math.ceil(channels / 8) : chunks;
   const rows = y.batch * y.size[0] * y.size[1] * y.size[2];
-  const filters = walk === undefined ? parts.filters * merge : parts.w.batch;
+  const filters = isBoxed ? parts.w.batch : parts.filters * merge;
   const padded = Math.ceil(filters / 8) * 8;
   // A team's blocks count their splits themselves.
   const splits = sumsInTeam(tile) ? 1 : choice.splits;
@@ -115,6 +118,7 @@ function problemOf(parts: Parts): ConvProblem {
     inputBytes: bytesOf(x),
     outputBytes: bytesOf(to) + (residual === undefined ? 0 : bytesOf(residual)),
     storeWidth: vectorWidth(y, 8),
+    halo: haloOf(parts),
   };
 }
 
@@ -147,8 +151,8 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
     grid: gridOf(choice, fields, emitter.target),
     cluster: sumsInTeam(tile) ? [choice.splits, 1, 1] : undefined,
     block: [threadsOf(tile), 1, 1],
-    sharedBytes: sharedBytesOf(tile),
-    params: tile.walk === undefined ? convParams(fields) : walkParams(fields, tile.walk),
+    sharedBytes: bytesInShared(parts, tile),
+    params: paramsOf(fields, tile),
     reads: present([x.view, w, table, ...(partial === undefined ? after : [])]),
     writes: [partial ?? y.view],
     flops: 2 * rows * parts.w.batch * parts.channels * tapsOf(parts),
@@ -157,8 +161,22 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
   });
 }
 
+function paramsOf(fields: ConvFields, { walk, halo }: ConvTile): ParamBlock {
+  if (halo !== undefined) return haloParams(fields, halo);
+  return walk === undefined ? convParams(fields) : walkParams(fields, walk);
+}
+
+function bytesInShared(parts: Parts, tile: ConvTile): number {
+  if (tile.halo === undefined) return sharedBytesOf(tile);
+  return haloSharedBytes(tile.halo, haloOf(parts)?.positions ?? 0);
+}
+
 /** Blocks that walk stay: as many as there is room for, where there are tiles for all. Those of a team have one tile. */
 function gridOf({ tile, splits }: ConvChoice, fields: ConvFields, target: PlanTarget): Launch["grid"] {
+  if (tile.halo !== undefined) {
+    const tiles = Math.ceil(patchesOf(fields.y) / tile.halo.patches) * fields.tilesOfFilters;
+    return [Math.min(tiles, tile.halo.blocks * target.multiprocessors), 1, 1];
+  }
   const tiles = Math.ceil(fields.rows / tile.rows) * fields.tilesOfFilters;
   if (tile.walk === undefined) return [tiles, fields.groups, splits];
   const blocks = tiles * splits;

@@ -1,4 +1,4 @@
-/** @file The convolution kernels there are: one row an entry of conv.cu, conv-hopper.cu or conv-tma.cu. */
+/** @file The convolution kernels there are: one row an entry of conv.cu, conv-hopper.cu, conv-tma.cu or conv-halo.cu. */
 import {
   blocksOfTeamRow,
   convTeamRows,
@@ -8,12 +8,13 @@ import {
   sumsInTeam as productSumsInTeam,
   sharedBytesOf as sharedBytesOfProduct,
 } from "../gemm/table.ts";
+import { type Halo, halos } from "./halo-table.ts";
 
 /** How a product is computed. Halves and TF32 on Tensor Cores (sm_80 and later; float16 sm_75 too), float32 on CUDA cores. */
 export type ConvMath = "f16" | "bf16" | "tf32" | "f32";
 
 export interface ConvTile {
-  readonly family: "conv" | "conv-hopper" | "conv-tma";
+  readonly family: "conv" | "conv-hopper" | "conv-tma" | "conv-halo";
   readonly entry: string;
   readonly math: ConvMath;
   /** Output positions and filters of a block. */
@@ -32,6 +33,7 @@ export interface ConvTile {
   /** Share of the instructions' peak that its inner loop gets to, with warps enough. */
   readonly efficiency: number;
   readonly walk?: Walk | undefined;
+  readonly halo?: Halo | undefined;
 }
 
 /** Of conv-tma: the product that it is, but for where the rows come from; and how many boxes of channels are a step. */
@@ -152,9 +154,29 @@ function walkingTiles(math: "f16" | "bf16", source: ConvTile["source"]): ConvTil
   );
 }
 
+/** Blocks that read taps from patches of the image. */
+function haloTiles(math: "f16" | "bf16", source: ConvTile["source"]): ConvTile[] {
+  return halos.map((halo) => ({
+    family: "conv-halo" as const,
+    entry: `conv_${math}_p${halo.patches * 64}x${halo.filters}${halo.channels === 64 ? "" : `_c${halo.channels}`}`,
+    math,
+    rows: halo.patches * 64,
+    filters: halo.filters,
+    chunks: halo.channels / 8,
+    stages: halo.stages,
+    warps: [12, 1] as const,
+    blocks: halo.blocks,
+    grain: 16,
+    source,
+    efficiency: 1,
+    halo,
+  }));
+}
+
 function halfTiles(math: "f16" | "bf16", source: "float16" | "bfloat16"): ConvTile[] {
   return [
     ...walkingTiles(math, source),
+    ...haloTiles(math, source),
     ...tiles(math, hopper, { grain: 16, source, suffix: "" }).map((tile) => ({
       ...tile,
       family: "conv-hopper" as const,
@@ -197,7 +219,12 @@ export function threadsOf({ warps, walk }: ConvTile): number {
   return walk === undefined ? 32 * warps[0] * warps[1] : hopperThreads;
 }
 
-/** Stages of both operands, and afterwards a strip of 16 rows of sums for each warp. */
+/** Whether TMA fetches it: channels are counted in boxes, and splits by the blocks themselves. */
+export function isByBoxes({ walk, halo }: ConvTile): boolean {
+  return walk !== undefined || halo !== undefined;
+}
+
+/** Stages of both operands, and afterwards a strip of 16 rows of sums for each warp; of patches, what they do not need. */
 export function sharedBytesOf({ rows, filters, chunks, stages, warps, walk }: ConvTile): number {
   if (walk !== undefined) return sharedBytesOfProduct(walk.product);
   const strip = 16 * (filters / warps[1] + 8) * 4;

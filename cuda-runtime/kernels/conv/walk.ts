@@ -40,7 +40,7 @@ function walkAxes(window: Window, input: Triple, output: Triple): WalkAxis[] {
 
 /** Whether its tiles go out by TMA. */
 export function copiesEndsOfWalk(fields: ConvFields, { product }: Walk): boolean {
-  return copiesEnds(problemOf(fields, product.k), product);
+  return copiesEnds(productOf(fields, product.k), product);
 }
 
 /** Of the product's launch. `fields.x` has the channels of all groups side by side, at multiples of 16 bytes. */
@@ -51,7 +51,7 @@ export function walkParams(fields: ConvFields, walk: Walk): ParamBlock {
   const channelsInBox = channelsOfBox(walk);
   const boxesOfTap = Math.ceil(channels / channelsInBox);
   const [taps, pitch] = [window.kernel[0] * window.kernel[1] * window.kernel[2], at(w.shape, 1)];
-  const problem = problemOf(fields, Math.ceil((taps * boxesOfTap) / walk.panels) * product.k);
+  const problem = productOf(fields, Math.ceil((taps * boxesOfTap) / walk.panels) * product.k);
   return writeParams(convTmaStruct, {
     x: imageMap(fields, walk, axes),
     w: {
@@ -100,7 +100,10 @@ function imageMap({ x, y, window }: ConvFields, walk: Walk, axes: readonly numbe
 }
 
 /** Rows are positions; the sums of splits go out as they are. */
-function problemOf({ x, w, y, residual, epilogue, partial, rows, filters }: ConvFields, k: number): Problem {
+export function productOf(
+  { x, w, y, residual, epilogue, partial, rows, filters }: ConvFields,
+  k: number,
+): Problem {
   const operand = (view: View): Operand => ({ view, outer: k, k: 1, batch: [] });
   const target = (of: Spatial): Target => ({
     view: of.view,

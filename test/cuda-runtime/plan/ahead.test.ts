@@ -5,6 +5,7 @@ import type { StructLayout } from "../../../cuda-runtime/ir/param-table.ts";
 import { addressesIn } from "../../../cuda-runtime/ir/params.ts";
 import { h200, type Launch, type Plan } from "../../../cuda-runtime/ir/step.ts";
 import { permuted, type View } from "../../../cuda-runtime/ir/view.ts";
+import { convHaloStruct } from "../../../cuda-runtime/kernels/conv-halo/params.table.ts";
 import { convTmaStruct } from "../../../cuda-runtime/kernels/conv-tma/params.table.ts";
 import { emitGemm } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
 import { gemmStruct } from "../../../cuda-runtime/kernels/gemm/params.table.ts";
@@ -17,10 +18,21 @@ import { weightsOf } from "../../gpu/node-tests-data.ts";
 import { openZooModel, sizesFor } from "../../gpu/zoo-models.ts";
 import { eachModel, zoo } from "../../zoo.ts";
 
-/** Structs that hold GemmParams, by their bytes. */
-const structs = new Map<number, StructLayout>(
-  [gemmStruct, hopperStruct, thinStruct, convTmaStruct].map((struct) => [struct.bytes, struct]),
-);
+/** Structs that hold GemmParams among others, by the family whose kernels take them. */
+const structs = new Map<string, StructLayout>([
+  ["gemm-hopper", hopperStruct],
+  ["gemm-thin", thinStruct],
+  ["conv-tma", convTmaStruct],
+  ["conv-halo", convHaloStruct],
+]);
+
+/** Undefined where the launch is of no such product. */
+function structOf({ params, kernel }: Launch): StructLayout | undefined {
+  if (kernel.kind !== "built") return undefined;
+  const isPlain = kernel.family.startsWith("gemm") && params.bytes.length === gemmStruct.bytes;
+  const struct = structs.get(kernel.family);
+  return struct?.bytes === params.bytes.length ? struct : isPlain ? gemmStruct : undefined;
+}
 
 function placeOf(struct: StructLayout, name: string): number {
   const member = struct.members.find((each) => each.name === name);
@@ -29,10 +41,10 @@ function placeOf(struct: StructLayout, name: string): number {
 }
 
 /** What a launch fetches ahead; undefined for nothing. */
-function aheadOf({ params, kernel }: Launch): View | undefined {
-  const struct = structs.get(params.bytes.length);
-  const isProduct = kernel.kind === "built" && /^(gemm|conv-tma)/.test(kernel.family);
-  if (struct === undefined || !isProduct) return undefined;
+function aheadOf(launch: Launch): View | undefined {
+  const { params, kernel } = launch;
+  const struct = structOf(launch);
+  if (struct === undefined) return undefined;
   const product = struct === gemmStruct ? 0 : placeOf(struct, "p");
   const { buffer, byteOffset } = params.bytes;
   const code = new DataView(buffer, byteOffset).getInt32(product + placeOf(gemmStruct, "ahead"), true);

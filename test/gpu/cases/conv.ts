@@ -23,6 +23,7 @@ import {
   emitConvPlanes,
   emitConvWidened,
 } from "../../../cuda-runtime/kernels/conv/conv.ts";
+import { type Halo, haloSharedBytes } from "../../../cuda-runtime/kernels/conv/halo-table.ts";
 import type { PlaneTile } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import { triple } from "../../../cuda-runtime/kernels/conv/spatial.ts";
 import {
@@ -310,6 +311,7 @@ function tileSpecs(tile: ConvTile): Spec[] {
     (splits: number) =>
     (choice: ConvChoice): boolean =>
       choice.tile === tile && choice.splits === splits && !choice.copies;
+  if (tile.halo !== undefined) return haloSpecs(tile, tile.halo);
   if (sumsInTeam(tile)) return teamSpecs(tile, { ...spec, w: [tile.filters + 16, channels, 3, 3] });
   const specs = [1, 2].map((splits) => ({
     ...spec,
@@ -352,6 +354,51 @@ function teamSpecs(tile: ConvTile, spec: Omit<Spec, "name">): Spec[] {
       accepts: (choice) => choice.tile === tile && choice.splits === splits && !choice.copies,
     })),
   );
+}
+
+/** What taps of a patch have to know, and all that the end may have; blocks that stay for several tiles, as on few multiprocessors. */
+function haloSpecs(tile: ConvTile, halo: Halo): Spec[] {
+  const { math, entry, filters } = tile;
+  const pads = [1, 1, 1, 1];
+  const residual = { type: storage[math], layout: "nhwc" } as const;
+  const shapes: readonly (readonly [name: string, positions: number, spec: Partial<Spec>])[] = [
+    ["13x11", 100, { x: [2, 24, 13, 11], w: [filters + 8, 24, 3, 3], pads, activation: activation("relu") }],
+    ["136 channels", 100, { x: [3, 136, 8, 16], w: [filters - 8, 136, 3, 3], pads }],
+    [
+      "blocks that stay",
+      100,
+      { x: [5, 72, 20, 23], w: [2 * filters + 16, 72, 3, 3], pads, multiprocessors: 3, residual },
+    ],
+    ["7x7", 100, { x: [9, 64, 7, 7], w: [filters, 64, 3, 3], pads, activation: activation("geluTanh") }],
+    [
+      "silu and a residual",
+      100,
+      { x: [2, 88, 9, 10], w: [filters, 88, 3, 3], pads, activation: activation("silu", 1), residual },
+    ],
+    [
+      "limits behind a residual",
+      100,
+      {
+        ...{ x: [2, 40, 9, 30], w: [filters + 24, 40, 3, 3], pads, residual },
+        last: activation("clip", -0.5, 0.75),
+      },
+    ],
+    ["gelu", 100, { x: [1, 32, 9, 9], w: [filters, 32, 3, 3], pads, activation: activation("gelu") }],
+    ["no padding", 100, { x: [1, 64, 18, 21], w: [filters, 64, 3, 3], activation: activation("silu", 1) }],
+    ["padding that is cut off", 100, { x: [1, 56, 16, 19], w: [32, 56, 3, 3], pads: [-1, 2, 3, -2] }],
+    ["dilations", 144, { x: [1, 72, 23, 19], w: [filters, 72, 3, 3], dilations: [2, 2], pads: [2, 2, 2, 2] }],
+    ["4x2", 99, { x: [2, 40, 14, 17], w: [filters, 40, 4, 2], pads: [2, 0, 1, 1] }],
+    ["1x5", 96, { x: [2, 64, 9, 33], w: [40, 64, 1, 5], pads: [0, 2, 0, 2], affine: "bias" }],
+    ["one axis", 112, { x: [3, 24, 301], w: [96, 24, 7], pads: [6, 0] }],
+    ["copied", 100, { x: [2, 27, 11, 12], w: [filters, 27, 3, 3], pads, layout: "nchw" }],
+  ];
+  return shapes.map(([name, positions, changes]) => ({
+    ...{ math, affine: "bias" as const, x: [], w: [] },
+    ...changes,
+    name: `${entry}, ${name}`,
+    needs: (target) => runsOn(tile, target) && haloSharedBytes(halo, positions) <= target.sharedBytesPerBlock,
+    accepts: (choice) => choice.tile === tile && choice.copies === (changes.layout === "nchw"),
+  }));
 }
 
 /** Groups of eight filters go out by TMA, and the residual comes by it. */

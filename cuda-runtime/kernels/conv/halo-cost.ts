@@ -1,0 +1,49 @@
+/** @file Predicted time of a convolution whose taps are read from patches of the image (conv-halo.cu). */
+import type { PlanTarget } from "../../ir/step.ts";
+import type { ConvProblem } from "./cost.ts";
+import type { HaloWork } from "./halo.ts";
+import type { Halo } from "./halo-table.ts";
+
+/**
+ * Clocks of a step beside what it multiplies or fetches; of the copy engine, for a row of 128 bytes, of 64, and of either where two blocks
+ * share a multiprocessor; of a tile's end, at all and for each of its results, and the share of it that two blocks do not hide from each
+ * other; until the first step. Shares of the products' rate and of DRAM's, and how much faster products are where all other
+ * multiprocessors idle, which leaves them power. Fitted to 224 timings of an H100 (bench/measurements/h100-conv-halo.jsonl).
+ */
+const rates = {
+  step: 35,
+  row: { 64: 2, 32: 3.9 },
+  sharedRow: 4.7,
+  end: 1700,
+  endOfResult: 0.037,
+  exposedEnd: 0.58,
+  start: 1670,
+  productShare: 0.93,
+  idle: 0.3,
+  dramShare: 0.545,
+} as const;
+
+export function haloMicroseconds(
+  problem: ConvProblem,
+  work: HaloWork,
+  halo: Halo,
+  target: PlanTarget,
+): number {
+  const { patches, channels, filters, blocks } = halo;
+  const { multiprocessors, flopPerClock } = target;
+  const steps = problem.taps * Math.ceil(problem.channels / channels);
+  const tiles = Math.ceil(work.patches / patches) * Math.ceil(problem.filters / filters);
+  const idle = Math.max(0, 1 - tiles / multiprocessors);
+  const flops = 2 * patches * 64 * filters * channels;
+  const products = flops / (rates.productShare * (1 + rates.idle * idle) * flopPerClock.wgmma);
+  const row = channels === 64 && blocks > 1 ? rates.sharedRow : rates.row[channels];
+  const fetched = ((patches * work.positions) / problem.taps + filters) * row;
+  const ofSteps = steps * (Math.max(products, fetched) + rates.step / blocks);
+  const end = rates.end + rates.endOfResult * patches * 64 * filters;
+  const ofTile = ofSteps + end * (blocks > 1 ? rates.exposedEnd : 1);
+  const compute = rates.start + (Math.ceil(tiles / multiprocessors) - 1) * ofTile + ofSteps + end;
+  const weights = 2 * problem.filters * problem.taps * problem.channels;
+  const moved = problem.inputBytes + problem.outputBytes + weights;
+  const memory = moved / (rates.dramShare * target.bandwidth.dram);
+  return target.launchMicroseconds + Math.max(compute / target.clocksPerMicrosecond, memory);
+}
