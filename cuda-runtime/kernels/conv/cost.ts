@@ -7,7 +7,7 @@
 import { maxOf } from "../../../src/ir/lists.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { oddStoreClocks } from "../gemm/cost.ts";
-import { type SumRates, stayingClocks, sumRates, teamSumClocks } from "../gemm/staying-cost.ts";
+import { type StayingRates, stayingClocks, sumRates, teamSumClocks } from "../gemm/staying-cost.ts";
 import type { HaloWork } from "./halo.ts";
 import { haloMicroseconds } from "./halo-cost.ts";
 import {
@@ -97,42 +97,69 @@ export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: 
 }
 
 /**
- * Of the kernels that TMA feeds from images, as they come out on an H200 (bench/results/gpu-conv.json): as a product's of matrices, and clocks
- * until the first tile is there, of the copy engine for a row of a box, the share of DRAM's rate, and what splits cost beside their sum.
+ * Of the kernels that TMA feeds from images: as a product's of matrices, and clocks until the first tile is there, of the copy engine for a row or a
+ * column of a tile (of 128 bytes), the share of DRAM's rate, and what splits cost beside their sum. Fitted to 34 convolutions by all tiles on an H100
+ * (bench/measurements/h100-conv-walks.jsonl): what is taken is 1 % behind the best.
  */
 const walking = {
-  // With one tile a layer timed, nothing tells these two from the step and the end: shared memory's whole rate, and no more.
-  sharedShare: 1,
-  turnOfElement: 0,
-  step: { together: 152, turns: 178 },
-  end: { together: 2170, turns: 2170 },
-  endOfElement: 0.516,
-  copies: 0.9,
-  start: 80,
-  rowClocks: 3.2,
-  dramShare: 0.85,
+  sharedShare: 0.84,
+  turnOfElement: 0.158,
+  step: { together: 95, turns: 224, turnsOf64: 213 },
+  end: { together: 4470, turns: 2450, turnsOf64: 2290 },
+  endOfElement: 0.02,
+  copies: 1,
+  start: 740,
+  rowClocks: 1.8,
+  columnClocks: 2.66,
+  dramShare: 0.99,
   splitMicroseconds: 0.7,
 } as const;
+/** Of a step, for each panel of its operands but the first. */
+const panelClocks = 160;
+/** Of a tile's end, for a result that goes out as a float by itself. */
+const endOfPartial = 0.5;
+
+/** Their rates for so many panels. */
+function walkingRates(panels: number, splits: number): StayingRates {
+  const { step, endOfElement } = walking;
+  const by = panelClocks * (panels - 1);
+  return {
+    ...walking,
+    step: {
+      together: step.together + by,
+      turns: step.turns + by,
+      turnsOf64: step.turnsOf64 + by,
+    },
+    endOfElement: splits > 1 ? endOfPartial : endOfElement,
+  };
+}
 
 /**
- * Rows of boxes of 64 bytes that begin in the middle of a sector of 32 take so many times as long: two convolutions of 129 channels on an H200, 272 bytes a
- * position, take 2.3 and 3 (bench/results/gpu-conv-misaligned.json); boxes of 128 bytes show nothing of it.
+ * Of a row of a box of 64 bytes that begins in the middle of a sector of 32: two convolutions of 129 channels on an H200, 272 bytes a position, take
+ * 2.3 and 3 times as long (bench/results/gpu-conv-misaligned.json); boxes of 128 bytes show nothing of it.
  */
-const straddling = 2.5;
+const straddlingClocks = 8;
 const sectorBytes = 32;
 
-/** Of the copy engine, for a row of a tile in a step. */
-function rowClocksOf({ channels, groups }: ConvProblem, { panels }: Walk): number {
+/** Of the copy engine, for a row of a tile in a step, of which there are as many as panels. */
+function rowClocksOf({ channels, groups }: ConvProblem, { panels }: Walk, clocks: number): number {
   const positionBytes = 2 * Math.ceil((channels * groups) / 8) * 8;
   const straddles = panels > 1 && positionBytes % sectorBytes !== 0 && positionBytes > sectorBytes;
-  return panels * walking.rowClocks * (straddles ? straddling : 1);
+  return panels * (straddles ? straddlingClocks : clocks);
 }
 
 /** Of clusters' blocks, whose rings are short. What is chosen of 15 layers takes 3 % more than the best in the mean. */
-const teamRates: SumRates = { ...sumRates, copies: 0.8 };
+const teamRates = { ...sumRates, copies: 0.8, rowClocks: 3.2, dramShare: 0.85, start: 80 } as const;
 
 /** Results of a product over an image as `StayingWork` counts them, and clocks of what it moves. */
-function walkedWork(problem: ConvProblem, tile: ConvTile, walk: Walk, splits: number, target: PlanTarget) {
+function walkedWork(
+  problem: ConvProblem,
+  tile: ConvTile,
+  walk: Walk,
+  splits: number,
+  rates: { readonly rowClocks: number; readonly dramShare: number },
+  target: PlanTarget,
+) {
   const { rows, groups, inputBytes, outputBytes } = problem;
   const filters = problem.filters * groups;
   const chunks = chunksOf(problem, tile);
@@ -142,9 +169,9 @@ function walkedWork(problem: ConvProblem, tile: ConvTile, walk: Walk, splits: nu
       ...{ m: rows, n: filters, k: chunks * 8, batch: 1, splits },
       // A residual is read at the same places.
       stored: outputBytes / (2 * rows * filters),
-      rowClocks: rowClocksOf(problem, walk),
+      rowClocks: rowClocksOf(problem, walk, rates.rowClocks),
     },
-    memory: moved / (walking.dramShare * target.bytesPerClock.dram * target.multiprocessors),
+    memory: moved / (rates.dramShare * target.bytesPerClock.dram * target.multiprocessors),
   };
 }
 
@@ -156,9 +183,10 @@ function walkMicroseconds(
   target: PlanTarget,
 ): number {
   const { product } = walk;
-  const { work: whole, memory } = walkedWork(problem, tile, walk, splits, target);
-  const work = splits > 1 ? { ...whole, stored: 1 } : whole;
-  const compute = stayingClocks(product, work, walking, target);
+  const { work: whole, memory } = walkedWork(problem, tile, walk, splits, walking, target);
+  const columnClocks = walk.panels * walking.columnClocks;
+  const work = { ...whole, columnClocks, ...(splits > 1 ? { stored: 1 } : {}) };
+  const compute = stayingClocks(product, work, walkingRates(walk.panels, splits), target);
   const tiles = Math.ceil(work.m / product.m) * Math.ceil(work.n / product.n);
   const odd = work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)];
   const stores = splits > 1 ? 0 : Math.ceil(tiles / target.multiprocessors) * odd;
@@ -176,9 +204,9 @@ function teamMicroseconds(
   target: PlanTarget,
 ): number {
   const { product } = walk;
-  const { work, memory } = walkedWork(problem, tile, walk, splits, target);
+  const { work, memory } = walkedWork(problem, tile, walk, splits, teamRates, target);
   const odd = (work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)]) / splits;
-  const clocks = walking.start + odd + teamSumClocks(product, work, teamRates, memory, target);
+  const clocks = teamRates.start + odd + teamSumClocks(product, work, teamRates, memory, target);
   return target.launchMicroseconds + clocks / target.clocksPerMicrosecond;
 }
 

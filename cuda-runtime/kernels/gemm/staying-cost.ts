@@ -3,10 +3,15 @@ import type { PlanTarget } from "../../ir/step.ts";
 import type { GemmSize } from "./cost.ts";
 import { blocksOfTeamRow, type HopperRow, stageBytes } from "./table.ts";
 
-/** Groups that share a tile, and such that take turns. */
+/** Groups that share a tile, and such that take turns; of tiles of 64 rows, where that is told apart. */
 interface ByGroups {
   readonly together: number;
   readonly turns: number;
+  readonly turnsOf64?: number;
+}
+
+function ofGroups({ together, turns, turnsOf64 = turns }: ByGroups, row: HopperRow): number {
+  return row.together ? together : row.m === 64 ? turnsOf64 : turns;
 }
 
 /** What a product costs whose blocks stay, in clocks of a multiprocessor unless it says otherwise. */
@@ -100,6 +105,8 @@ export interface StayingWork extends Pick<GemmSize, "m" | "n" | "k" | "batch"> {
   readonly stored: number;
   /** Of the copy engine, for what it does for each row of a tile in a step, however short. */
   readonly rowClocks: number;
+  /** The same for a column, where rows and columns are all that it is told by; else no less than the bytes take. */
+  readonly columnClocks?: number;
 }
 
 /** Rows of one wgmma, which reads them and all columns. */
@@ -124,28 +131,33 @@ export function stayingClocks(
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const fetch = fetchClocks(row, work, tiles / target.multiprocessors, rates.copies, target);
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
-  const end = rates.end[row.together ? "together" : "turns"] + rates.endOfElement * elements * work.stored;
+  const end = ofGroups(rates.end, row) + rates.endOfElement * elements * work.stored;
   if (row.together) {
     const shared = sharedBytesOfStep(row) / (target.bytesPerClock.shared * rates.sharedShare);
     const product = steps * Math.max(multiply + rates.step.together, shared, fetch);
     return rounds * (product + end);
   }
   // One group multiplies while the other stores.
-  const product = steps * Math.max(multiply + rates.step.turns, fetch);
+  const product = steps * Math.max(multiply + ofGroups(rates.step, row), fetch);
   const hidden = Math.max(product, (product + end) / 2);
   const perTile = Math.max(product + rates.turnOfElement * elements * work.stored, hidden);
   // The last tile has no next one.
   return (rounds - 1) * perTile + hidden + end;
 }
 
+/** Below it the L2 is no faster for each multiprocessor. */
+const fewestWaves = 0.5;
+
 /** Of a stage, where a multiprocessor has so many waves of tiles. */
 export function fetchClocks(
   row: HopperRow,
-  { rowClocks }: Pick<StayingWork, "rowClocks">,
+  { rowClocks, columnClocks }: Pick<StayingWork, "rowClocks" | "columnClocks">,
   waves: number,
   copies: number,
   target: PlanTarget,
 ): number {
+  if (columnClocks !== undefined)
+    return (row.m * rowClocks + row.n * columnClocks) * Math.min(1, Math.max(fewestWaves, waves));
   const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
   return Math.max(bytes, row.m * rowClocks);
 }
