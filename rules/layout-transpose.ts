@@ -28,7 +28,8 @@ import { defineRule } from "../src/lint/rule.ts";
  *
  * ## Fix safety
  * Unsafe, so it has to be asked for (`--layout nhwc`): the convolutions around become calls of functions that take NHWC,
- * and the Transposes cancel.
+ * and the Transposes cancel. On `ort-cuda` no file decides the layout (see TC301): which of them the provider option `prefer_nhwc` spares was not
+ * measured, so that nothing is claimed of them there; `--verbose` lists them.
  *
  * ## References
  * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
@@ -39,13 +40,23 @@ export default defineRule({
   severity: "warn",
   fix: "unsafe",
   messages: {
+    setting:
+      "Transpose {perm} only moves channels {direction}, between {before} and {behind}: the provider option {option} may spare it",
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
   },
   *check(context) {
     // Such a stack writes every activation in NHWC: what the file spells as a Transpose to or from it is no pass there.
     if (context.target.stack.layout === "stack") return;
+    const { layoutSetting: setting } = context;
     for (const { step, perm, node, scope, ...between } of layoutTransposes(context)) {
       const data = { perm: `[${perm.join(", ")}]`, ...between };
+      if (setting !== undefined) {
+        // Without the option it is a pass, with it perhaps none.
+        const saves = { ...stepTimeAt(step, context.target.precision, context), low: 0 };
+        const said = { message: "setting", data: { ...data, option: setting.option } } as const;
+        yield { ...said, at: { node, scope }, saves, fix: "none", setting };
+        continue;
+      }
       // With convolutions in NHWC it is gone, or only its author can spare it.
       const decided = context.layoutStep()?.partOf([step]);
       const saves = decided ?? stepTimeAt(step, context.target.precision, context);

@@ -8,13 +8,16 @@ import { defineRule } from "../src/lint/rule.ts";
 
 /**
  * ## What it does
- * Finds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a stack that runs
- * the layout of the file: cuDNN called directly, as eager PyTorch does, and ONNX Runtime without its setting `prefer_nhwc`, which does as
- * well as a rewritten file. Stacks that choose layouts themselves (TensorRT, `--stack ort-cuda-nhwc`, the bundled runtime) are left
- * alone. Once per connected region of convolutions; the layout conversions at its boundary are counted against the gain.
+ * Finds regions of two- and three-dimensional convolutions in NCHW, as every ONNX exporter writes them, on a stack that runs them in NCHW: cuDNN
+ * called directly, as eager PyTorch does, and ONNX Runtime without its setting `prefer_nhwc`. Stacks that choose layouts themselves
+ * (TensorRT, `--stack ort-cuda-nhwc`, the bundled runtime) are left alone. Once per connected region of convolutions; where the file decides its
+ * layout, the conversions at its boundary are counted against the gain.
  *
  * The saving is the region's part of the account's layout step: what the rewrite saves behind the safe fixes. Where it leaves a region (in a
  * subgraph, of three spatial axes), the finding says so, no command fixes it, and it is its author's.
+ *
+ * On `ort-cuda` no file decides the layout: ONNX Runtime turns a rewritten file back into NCHW before it runs. The saving is that of the provider
+ * option `prefer_nhwc`, no command makes it, and it is no more than a warning: whoever sets the option lints with `--stack ort-cuda-nhwc`.
  *
  * ## Why is this bad?
  * Tensor Core kernels read the channels of one position together, and want them contiguous. From NCHW a library
@@ -36,6 +39,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * ## Fix safety
  * Unsafe, so it has to be asked for: `--unsafe-fixes` takes it where it is sure to gain, `--layout nhwc` asks for it by name, be it slower. The same
  * sums in another order of memory, but the nodes become calls of functions. Regions of three spatial axes are not rewritten by either.
+ * For `ort-cuda` `--unsafe-fixes` leaves it, and `--layout nhwc` gains nothing, unless `--target ort-cuda` writes `com.microsoft::NhwcConv`.
  *
  * ## References
  * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
@@ -48,18 +52,25 @@ export default defineRule({
   about: "region",
   messages: {
     setting:
-      "connected NCHW convolutions: {convolutions}; NHWC is faster, conversions at the borders ({conversions}) included: the provider option prefer_nhwc, or a rewritten file",
+      "connected NCHW convolutions: {convolutions}; NHWC is faster: set the provider option {option}, and lint with --stack {with}",
     nchw: "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
   },
   *check(context) {
     const { stack } = context.target;
     if (stack.layout === "stack") return;
-    const message = stack.layout === "setting" ? "setting" : "nchw";
-    for (const { convolutions, conversions, saves, fix, left } of found(context)) {
+    const { layoutSetting: setting } = context;
+    for (const { conversions, fix, left, ...region } of setting ? bySetting(context) : found(context)) {
+      const { convolutions, saves } = region;
       const [at] = convolutions;
       if (at === undefined || !(saves.microseconds > 0)) continue;
-      const data = { convolutions: convolutions.length, conversions, stack: stack.id };
-      yield { at, message, kind: "nchw", data, saves, covers: convolutions, fix, left };
+      const common = { at, kind: "nchw", saves, covers: convolutions, fix, left, setting };
+      const count = convolutions.length;
+      if (setting === undefined)
+        yield { ...common, message: "nchw", data: { convolutions: count, conversions, stack: stack.id } };
+      else {
+        const { option, stack: other } = setting;
+        yield { ...common, message: "setting", data: { convolutions: count, option, with: other } };
+      }
     }
   },
 });
@@ -71,6 +82,27 @@ interface Found {
   readonly saves: Saving;
   readonly fix: "unsafe" | "none";
   readonly left?: string | undefined;
+}
+
+/** What a setting of the stack moves, conversions included: parts of its step; by estimate where nobody knows that. */
+function* bySetting(context: LintContext): Iterable<Found> {
+  const none = { conversions: 0, fix: "none" } as const;
+  const layout = context.layoutStep();
+  const regions = layoutRegions(context).map((region) => ({ ...region, borders: [] }));
+  if (layout === undefined) {
+    const estimates = new Estimates(context);
+    for (const region of regions) yield { ...region, ...none, saves: estimates.savingOf(region) };
+    return;
+  }
+  const gains = regions.map(({ convolutions }) => {
+    const steps = convolutions.flatMap(({ node, scope }) => context.timeline.stepOf(node, scope) ?? []);
+    return Math.max(0, layout.gainOf(steps));
+  });
+  const whole = gains.reduce((sum, gain) => sum + gain, 0);
+  for (const [at, { convolutions }] of regions.entries()) {
+    const part = (gains[at] ?? 0) / whole;
+    if (part > 0) yield { convolutions, ...none, saves: scale(layout.change.saves, part) };
+  }
 }
 
 /** What the rewrite moves, and what it leaves, by estimate; all by estimate where nobody knows what it does. */

@@ -9,6 +9,7 @@ import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
 import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
+import { undoesLayout } from "../hardware/stacks.ts";
 import { halfOf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
@@ -56,7 +57,7 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     others,
     onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(asked, workload, cost),
-    passes: [...customPasses(asked), ...passesOf(fix)],
+    passes: [...customPasses(asked), ...passesOf(fix, target)],
     flags: flagsOf(fix),
     rebatch: fix.batch === undefined ? undefined : rebatch,
     options: {
@@ -180,7 +181,10 @@ function customPasses(asked: readonly AnyRule[]): readonly Pass[] {
   return rewriters.length === 0 ? [] : [customPass(rewriters)];
 }
 
-function passesOf(fix: FixChoice): readonly Pass[] {
-  const halves = fix.half === undefined ? [] : halfPasses[fix.half];
-  return [fold, join, align, ...halves, ...(fix.nhwc ? [channelsLast] : [])];
+/** A layout that the stack undoes is written where somebody asks for it by name. */
+function passesOf(fix: FixChoice, { stack }: LintSettings["target"]): readonly Pass[] {
+  const { half, nhwc, nhwcForm, nhwcOnlyWhereFaster } = fix;
+  const halves = half === undefined ? [] : halfPasses[half];
+  const isLaidOut = nhwc && !(nhwcOnlyWhereFaster && undoesLayout(stack, nhwcForm));
+  return [fold, join, align, ...halves, ...(isLaidOut ? [channelsLast] : [])];
 }

@@ -14,14 +14,14 @@ export const fixOptions = {
     "Repair what safe fixes repair: fold constants and normalizations, join written-out GELU, pad to aligned sizes",
   ),
   "unsafe-fixes": flag(
-    "Also half precision and channels_last; --precision fp16 or bf16, and --layout nhwc, ask for one of them",
+    "Also half precision, and channels_last where the file decides the layout (not on ort-cuda); --precision fp16 or bf16, and --layout nhwc, ask for one of them",
   ),
   layout: {
     type: "string",
     group,
     choices: ["nhwc"] as const,
     describe:
-      "With --fix: keep activations channels_last, also where --unsafe-fixes would not because it is predicted to be slower",
+      "With --fix: keep activations channels_last, also where --unsafe-fixes would not because it is predicted to be slower, or ort-cuda runs NCHW all the same",
   },
   batch: {
     type: "string",

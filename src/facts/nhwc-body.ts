@@ -9,6 +9,10 @@ export function isNhwcBody(scope: Scope): boolean {
   return scope.functionName !== undefined && scope.owner?.domain === nhwcDomain;
 }
 
+export function isNhwcCall({ domain }: Node): boolean {
+  return domain === nhwcDomain;
+}
+
 /** The Transposes at both ends of such a body, which only say a layout: a stack that knows it runs what is between them alone. */
 export function spellsLayout(node: Node, scope: Scope): boolean {
   if (!isNhwcBody(scope) || !isOp(node, emitted.Transpose)) return false;

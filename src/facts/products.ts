@@ -48,14 +48,19 @@ export type MultipliesCodes = (codes: DType, work: ProductWork) => boolean;
 /**
  * Products of every instance of every graph, in graph order. `seesAttention`: whether attention that is written out as several nodes is
  * one product, as it is where something fuses it; else each of its nodes is by itself. `multipliesCodes`: whether a product of
- * dequantized codes of a type multiplies the codes; all do unless it is given.
+ * dequantized codes of a type multiplies the codes; all do unless it is given. `undoesLayout`: whether what spells NHWC runs in NCHW.
  */
 export function extractProducts(
   facts: Facts,
   {
     seesAttention = true,
     multipliesCodes = () => true,
-  }: { readonly seesAttention?: boolean; readonly multipliesCodes?: MultipliesCodes } = {},
+    undoesLayout = false,
+  }: {
+    readonly seesAttention?: boolean;
+    readonly multipliesCodes?: MultipliesCodes;
+    readonly undoesLayout?: boolean;
+  } = {},
 ): Products {
   const products: Product[] = [];
   const unresolved: UnresolvedProduct[] = [];
@@ -68,7 +73,7 @@ export function extractProducts(
       if (covered.has(node) && decomposed === undefined) continue;
       const extracted =
         decomposed === undefined
-          ? productsOf(node, scope, { pool, multipliesCodes })
+          ? productsOf(node, scope, { pool, multipliesCodes, undoesLayout })
           : [attentionProduct(decomposed, scope, pool)];
       for (const product of extracted) {
         if (isComplete(product)) products.push(product);
@@ -98,7 +103,15 @@ function attentionProduct(decomposed: DecomposedAttention, scope: Scope, pool: W
 function productsOf(
   node: Node,
   scope: Scope,
-  { pool, multipliesCodes }: { readonly pool: WorkPool; readonly multipliesCodes: MultipliesCodes },
+  {
+    pool,
+    multipliesCodes,
+    undoesLayout,
+  }: {
+    readonly pool: WorkPool;
+    readonly multipliesCodes: MultipliesCodes;
+    readonly undoesLayout: boolean;
+  },
 ): readonly Candidate[] {
   const op = operatorIn(node, scope);
   if (op?.product !== true) return [];
@@ -107,8 +120,8 @@ function productsOf(
   const works = worksOf(node, scope);
   if (works === undefined) return [{ ...common, ...nothing, work: undefined }];
   return works.filter(isProductWork).map((asWritten): Candidate => {
-    const work =
-      asWritten.kind === "conv" && isNhwcBody(scope) ? { ...asWritten, layout: "nhwc" as const } : asWritten;
+    const isTurned = asWritten.kind === "conv" && isNhwcBody(scope) && !undoesLayout;
+    const work = isTurned ? { ...asWritten, layout: "nhwc" as const } : asWritten;
     if (work.kind === "attention") return { ...common, ...nothing, work: pool.share(work) };
     const { input, weight, codes } = operandsOf(node, scope, op.operands ?? [0, 1]);
     const isOfCodes = codes !== undefined && multipliesCodes(codes, work);

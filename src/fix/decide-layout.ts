@@ -10,11 +10,11 @@ import type { OpenModel } from "../onnx/open.ts";
 import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-last.ts";
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
-import { turnedWorkload } from "../passes/channels-last/turned.ts";
 import type { WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
@@ -50,7 +50,7 @@ export function decideLayout(
 ): LayoutDecision | undefined {
   const before = priced(model, settings);
   const least = settings.minSaving * file.timeline.microseconds;
-  if (before.target.stack.layout === "stack" || mostSaved(before, settings) < least) return undefined;
+  if (!isOfFile(before, settings) || mostSaved(before, settings) < least) return undefined;
   const first = planned(model, settings);
   if (first.rewrite.converted.length === 0) return undefined;
   const { regions, after } = settled(model, settings, first);
@@ -63,6 +63,11 @@ export function decideLayout(
       ? belowThreshold
       : `NHWC is predicted to save ${duration(microseconds)}, and may save nothing: its interval reaches 0`;
   return { after, change, regions, declined };
+}
+
+/** Whether what a fix writes is the layout that the stack runs. */
+function isOfFile({ target: { stack } }: Workload, { options }: FixSettings): boolean {
+  return stack.layout !== "stack" && !undoesLayout(stack, options.nhwcForm);
 }
 
 /**
@@ -152,9 +157,7 @@ function settled(
     [plan, turned] = [next, behind];
     for (const region of next.rewrite.regions) regions.push(namedIn(model, region));
   }
-  const before = priced(turned, settings);
-  const after = turnedWorkload(before, plan, settings.cost) ?? priced(written(turned, plan), settings);
-  return { after, regions };
+  return { after: priced(written(turned, plan), settings), regions };
 }
 
 /** By the nodes of the model that it began with: what a convolution writes is called what it was until that is NHWC. */

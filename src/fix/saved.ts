@@ -71,6 +71,9 @@ function timeOf(model: OpenModel, isStored: boolean, settings: FixSettings): num
   return (isStored ? pricedAt(workload, "as-is", settings.cost) : workload).timeline.microseconds;
 }
 
+/** Of microseconds that are added up in another order. */
+const rounding = 1e-6;
+
 /**
  * Of what was priced by itself each gets its own, and of the rest as much more as it is large; where nothing was, the first stands for
  * all that follow.
@@ -80,7 +83,7 @@ function share(notes: readonly FixNote[], microseconds: number, saved: Map<FixNo
   const [sum, size] = [total(own), total(own.map(Math.abs))];
   const [first] = notes;
   if (size === 0) {
-    if (first !== undefined && microseconds !== 0) saved.set(first, microseconds);
+    if (first !== undefined && Math.abs(microseconds) > rounding) saved.set(first, microseconds);
     return;
   }
   for (const note of notes) {

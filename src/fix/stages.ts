@@ -4,15 +4,16 @@ import { isHalf, isOfTypes } from "../ir/fix-command.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { AccountState } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { decideStored, type SafeFixes } from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
+import { withLayoutNotes } from "./layout-notes.ts";
 import { changesTypes, type FixedModel, type FixSettings, priced } from "./pipeline.ts";
 import type { NotMade } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
-import { withSlowerLayout } from "./slower-layout.ts";
 import { isStorable, storedInHalf } from "./storable.ts";
 import { asWritten, isTimedAsStored } from "./stored-types.ts";
 import { type Beside, isSureInHalf } from "./sure-gain.ts";
@@ -38,7 +39,7 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
   const states = statesOf(original, fixes, behind, settings);
-  const fixed = withSlowerLayout(made, states, { fixes, settings, file });
+  const fixed = withLayoutNotes(made, states, { fixes, settings, file });
   return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };
 }
 
@@ -62,7 +63,7 @@ function statesOf(
     return [
       inStored("exported", original),
       inStored("safe", safe.fixed.model),
-      ...(isLaidOut(fixed) ? [inStored("layout", fixed.model)] : []),
+      ...(isLaidOut(fixed, settings) ? [inStored("layout", fixed.model)] : []),
     ];
   }
   const states: readonly AccountState[] = [
@@ -99,8 +100,10 @@ function writtenSafe(before: Workload, { after }: SafeFix, { cost }: FixSettings
     : writtenBetween(before, after, cost);
 }
 
-function isLaidOut({ regions }: FixedModel): boolean {
-  return regions.some(({ pass }) => pass === "channels-last");
+/** Whether a layout was written, and is the one that runs: what the stack undoes is no step. */
+function isLaidOut({ regions }: FixedModel, { target, options }: FixSettings): boolean {
+  const isWritten = regions.some(({ pass }) => pass === "channels-last");
+  return isWritten && !undoesLayout(target.stack, options.nhwcForm);
 }
 
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
@@ -109,7 +112,7 @@ function statesBehind(
   { safe: { after }, padded, fixed, isHalved, foreseen }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
-  const layout: AccountState[] = isLaidOut(fixed)
+  const layout: AccountState[] = isLaidOut(fixed, settings)
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
   if (!changesTypes(settings)) return layout;

@@ -37,6 +37,13 @@ export interface AttentionSupport {
   readonly headDimMultiple: number;
 }
 
+/** What makes a stack run NHWC, which no file does. */
+export interface LayoutSetting {
+  readonly option: string;
+  /** The same stack with it. */
+  readonly stack: StackId;
+}
+
 export interface Stack {
   readonly id: StackId;
   readonly name: string;
@@ -53,9 +60,9 @@ export interface Stack {
   readonly attention: AttentionSupport;
   /**
    * Who decides what layout convolutions run in: the file, whose NCHW has slower kernels; the stack, which takes NHWC and converts at
-   * the borders itself; or a setting of the stack, which keeps NCHW unless it is changed.
+   * the borders itself; or a setting of it: without that it runs NCHW, whatever a file spells (docs/adr/0039).
    */
-  readonly layout: "file" | "stack" | "setting";
+  readonly layout: "file" | "stack" | LayoutSetting;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;
@@ -119,7 +126,7 @@ const rows = {
     codesAxes: ["k", "n"],
     padsInside: false,
     attention: cudnnAttention,
-    layout: "setting",
+    layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -230,6 +237,16 @@ const rows = {
 export const stacks: Readonly<Record<StackId, Stack>> = rows;
 
 export const stackIds = Object.keys(rows) as readonly StackId[];
+
+/** The setting that convolutions run in NHWC by; undefined where the file or the stack itself decides. */
+export function layoutSettingOf({ layout }: Pick<Stack, "layout">): LayoutSetting | undefined {
+  return typeof layout === "object" ? layout : undefined;
+}
+
+/** Whether it runs NCHW all the same where a file spells NHWC in a form that every runtime can run. */
+export function undoesLayout(stack: Pick<Stack, "layout">, form: "portable" | "ort-cuda"): boolean {
+  return form === "portable" && layoutSettingOf(stack) !== undefined;
+}
 
 /** "TF32 on ort-cuda; FP32 on cudnn": what each stack multiplies FP32 in where nobody asks for anything else. */
 export function float32Words(): string {

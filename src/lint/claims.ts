@@ -119,18 +119,18 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
   }
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after, ...inHalf });
-  if (layout !== undefined) {
-    const { after: workload, needsHalf, way } = layout;
-    states.push({
-      step: "layout",
-      workload,
-      written: way.stored,
-      needsHalf,
-      ...commanded(way.changed, context),
-    });
-  }
-  const kept = keptState(context, layout, states.at(-1)?.workload ?? context);
-  return kept === undefined ? states : [...states, kept];
+  // What a setting saves comes behind all that commands do.
+  const [turned, set] = layout?.setting === undefined ? [layout, undefined] : [undefined, layout];
+  states.push(...layoutState(turned, context));
+  const last = states.at(-1)?.workload ?? context;
+  return [...states, ...keptState(context, turned, last), ...layoutState(set, context)];
+}
+
+function layoutState(layout: LayoutStep | undefined, context: LintContext): AccountState[] {
+  if (layout === undefined) return [];
+  const { after: workload, needsHalf, way, setting } = layout;
+  const command = commanded(way.changed, context);
+  return [{ step: "layout", workload, written: way.stored, needsHalf, setting, ...command }];
 }
 
 function commanded(changed: Changed | null | undefined, context: LintContext): Pick<AccountState, "command"> {
@@ -143,15 +143,15 @@ function keptState(
   context: LintContext,
   layout: LayoutStep | undefined,
   last: Pick<Workload, "target">,
-): AccountState | undefined {
-  if (!isHalf(last.target.precision)) return undefined;
+): AccountState[] {
+  if (!isHalf(last.target.precision)) return [];
   const isLaidOut = layout !== undefined;
   const end = writtenHalf(context, isLaidOut, layout?.way.knowsHalf);
-  if (end === undefined || end === null) return undefined;
+  if (end === undefined || end === null) return [];
   // Half that is asked for by name: `--unsafe-fixes`, where it writes half, may bring more to it, or less. What may cost is nobody's to write.
   const named = isLaidOut ? "layout-in-half" : "precision";
   const changed = end.isSure ? named : undefined;
-  return { step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) };
+  return [{ step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) }];
 }
 
 /** Last what the listed groups save that only its author can do. */

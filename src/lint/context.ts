@@ -3,6 +3,7 @@ import type { CostModel, Detailed, Estimate, Saving } from "../cost/model.ts";
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { UnresolvedProduct } from "../facts/products.ts";
+import { type LayoutSetting, layoutSettingOf } from "../hardware/stacks.ts";
 import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import { isHalf } from "../ir/fix-command.ts";
@@ -85,6 +86,11 @@ export class LintContext implements Workload {
   /** Whether a profile measured its times, or those that they follow from. */
   get isMeasured(): boolean {
     return this.timeline.steps.some(({ measured }) => measured !== undefined);
+  }
+
+  /** What makes the stack run NHWC, where no file does. */
+  get layoutSetting(): LayoutSetting | undefined {
+    return layoutSettingOf(this.target.stack);
   }
 
   /** Whether somebody knows what channels_last makes of this model. */

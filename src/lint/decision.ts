@@ -2,6 +2,7 @@
 import type { Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import type { Scope } from "../facts/scope.ts";
+import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Changed } from "../ir/fix-command.ts";
 import type { Node } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
@@ -96,6 +97,10 @@ export interface DecidedLayout {
   readonly sinceFile?: Saving | undefined;
   /** Of a target in INT8: what it saves of the file that stays as it is stored. */
   readonly written?: WrittenSaving;
+  /** Set where a setting of the stack makes it, and no file. */
+  readonly setting?: LayoutSetting;
+  /** By which parts are shared out, where `change` is of a file in half, and rules look at it before Casts. */
+  readonly shares?: WorkloadChange;
 }
 
 /** What the layout step saves, and whose part of it is how large. */
@@ -104,6 +109,7 @@ export class LayoutStep {
   readonly change: WorkloadChange;
   readonly regions: DecidedLayout["regions"];
   readonly needsHalf: true | undefined;
+  readonly setting: LayoutSetting | undefined;
   readonly #isPaid: boolean;
   readonly #wayTo: () => LayoutWay;
   #way: LayoutWay | undefined;
@@ -112,14 +118,16 @@ export class LayoutStep {
   readonly #after = new Map<Step, number>();
   #whole = 0;
 
-  constructor({ after, change, regions, declined, needsHalf }: DecidedLayout, wayTo: () => LayoutWay) {
+  constructor(decided: DecidedLayout, wayTo: () => LayoutWay) {
+    const { after, change, regions, declined, shares = change } = decided;
     this.#wayTo = wayTo;
-    this.needsHalf = needsHalf;
+    this.needsHalf = decided.needsHalf;
+    this.setting = decided.setting;
     this.after = after;
     this.change = change;
     this.regions = regions;
     this.#isPaid = declined === undefined;
-    for (const { before, after: turned, saves } of change.steps) {
+    for (const { before, after: turned, saves } of shares.steps) {
       if (before === undefined) continue;
       this.#after.set(before, turned?.microseconds ?? 0);
       if (turned !== undefined && turned.work.kind !== "conv") continue;
@@ -129,9 +137,9 @@ export class LayoutStep {
     }
   }
 
-  /** Whether it saves enough, beyond doubt, and a command writes it that does. */
+  /** Whether it saves enough, beyond doubt, and a command writes it that does, or a setting makes it. */
   get isTaken(): boolean {
-    return this.#isPaid && this.way.changed !== null;
+    return this.#isPaid && (this.setting !== undefined || this.way.changed !== null);
   }
 
   get way(): LayoutWay {
@@ -139,10 +147,16 @@ export class LayoutStep {
     return this.#way;
   }
 
-  /** Of what the whole step saves, borders included; undefined where these kernels gain nothing. */
-  partOf(steps: Iterable<Step>): Saving | undefined {
+  /** Microseconds that these kernels gain by themselves. */
+  gainOf(steps: Iterable<Step>): number {
     let gain = 0;
     for (const step of steps) gain += this.#gains.get(step) ?? 0;
+    return gain;
+  }
+
+  /** Of what the whole step saves, borders included; undefined where these kernels gain nothing. */
+  partOf(steps: Iterable<Step>): Saving | undefined {
+    const gain = this.gainOf(steps);
     if (gain <= 0) return undefined;
     const part = gain / this.#whole;
     const { microseconds, low, high } = this.change.saves;

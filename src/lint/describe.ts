@@ -27,7 +27,7 @@ export function fingerprintOf(identity: string): string {
 }
 
 export function describe(
-  { raw, rule, message, fix }: RawFinding,
+  { raw, rule, message, fix, setting }: RawFinding,
   saves: SavingReport | null,
   severity: Severity,
   fingerprint: string,
@@ -46,6 +46,7 @@ export function describe(
     saves,
     fix,
     fixCommand,
+    ...(setting === undefined ? {} : { setting }),
     ...originOf(node, scope.model),
     fingerprint,
   };

@@ -64,8 +64,9 @@ export function wayToHalf(first: LintContext, layout?: LayoutStep): Changed | nu
   const alone = writtenHalf(first, false);
   if (alone === undefined || decision === undefined) return undefined;
   if (alone === null) return null;
-  // Without a layout that is claimed, only what half is not sure of alone is worth a look.
-  const both = layout === undefined && alone.isSure ? undefined : writtenHalf(first, true);
+  // Without a layout that is claimed, and that a file decides, only what half is not sure of alone is worth a look.
+  const isOfFile = layout !== undefined && layout.setting === undefined;
+  const both = !isOfFile && alone.isSure ? undefined : writtenHalf(first, true);
   const isBoth =
     both?.isSure === true && (!alone.isSure || both.written.after < alone.written.after - rounding);
   if (isBoth) return isFaster(both, decision.inLayout()) ? inHalfOf(first) : "layout-in-half";
@@ -77,7 +78,7 @@ const rounding = 1e-6;
 
 /** What is asked of a fix for a finding; null where no command is sure to gain. `layout` is the layout step where it is claimed. */
 function changedFor(
-  group: Pick<Group, "rule" | "fix" | "saves">,
+  group: Pick<Group, "rule" | "fix" | "saves" | "setting">,
   first: LintContext,
   layout: LayoutStep | undefined,
 ) {
@@ -90,7 +91,7 @@ function changedFor(
 
 /** Flags of the command that makes what a group is about, and is sure to gain; null where none is. */
 export function commandOf(
-  group: Pick<Group, "rule" | "fix" | "saves">,
+  group: Pick<Group, "rule" | "fix" | "saves" | "setting">,
   first: LintContext,
   layout: LayoutStep | undefined,
 ): string | null {

@@ -1,4 +1,5 @@
 /** @file One cause at many nodes is one entry: the same rule and the same sizes at every repeat of a block. */
+import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { AccountStepName, Fixability, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
@@ -17,6 +18,8 @@ export interface RawFinding {
   readonly fix: Fixability;
   /** Set where `--fix` could do it and the decision is that it pays too little, or perhaps nothing: then nobody is told to. */
   readonly declined?: Exclude<Standing, "listed"> | undefined;
+  /** Set where a setting of the stack makes it, and no file. */
+  readonly setting?: LayoutSetting | undefined;
 }
 
 export interface Group {
@@ -26,6 +29,7 @@ export interface Group {
   readonly fix: Fixability;
   readonly message: string;
   readonly declined?: RawFinding["declined"];
+  readonly setting?: RawFinding["setting"];
   /** Of all members together. */
   saves: SavingReport | null;
   /** Kernels that they are about. */
@@ -42,14 +46,15 @@ export class Groups {
   readonly #byCause = new Map<string, Group>();
 
   add(finding: RawFinding): void {
-    const { raw, rule, base, message, saves, fix, declined } = finding;
+    const { raw, rule, base, message, saves, fix, declined, setting } = finding;
     // What may save nothing is no part of what is claimed, be the message the same.
     const certainty = declined ?? (mayBeNothing(saves) ? "uncertain" : "");
     const cause = [rule.code, base, fix, certainty, raw.cause ?? message].join("\u0000");
     const group = this.#byCause.get(cause);
     if (group === undefined) {
       const covers = new Set(finding.covers);
-      this.#byCause.set(cause, { members: [finding], rule, base, fix, message, declined, saves, covers });
+      const members = [finding];
+      this.#byCause.set(cause, { members, rule, base, fix, message, declined, setting, saves, covers });
       return;
     }
     group.members.push(finding);
@@ -134,21 +139,30 @@ export function standingOf(
   return mayBeNothing(saves) ? "uncertain" : "listed";
 }
 
-function mayBeNothing(saves: SavingReport | null): boolean {
+export function mayBeNothing(saves: SavingReport | null): boolean {
   return saves !== null && saves.low <= 0;
 }
 
-/** A warning that is worth much of the time is an error. */
-export function severityOf({ base, saves, members, declined }: Group, errorShare: number): Severity {
-  if (declined !== undefined) return base;
+/**
+ * A warning that is worth much of the time for sure is an error, where the file can be changed: whoever lints without a setting is not stopped by it for
+ * ever.
+ */
+export function severityOf({ base, saves, members, declined, setting }: Group, errorShare: number): Severity {
+  if (declined !== undefined || setting !== undefined || mayBeNothing(saves)) return base;
   // A saving that is part of something else (FP32 compute, where the prediction is "in half") is no part of this time.
   const ofThisTime = saves !== null && members[0]?.raw.share === undefined;
   return base === "warn" && ofThisTime && saves.share >= errorShare ? "error" : base;
 }
 
 /** The step of the account that a group is a part of. */
-export function stepOf({ rule, fix, saves }: Pick<Group, "rule" | "fix" | "saves">): AccountStepName | null {
+export function stepOf({
+  rule,
+  fix,
+  saves,
+  setting,
+}: Pick<Group, "rule" | "fix" | "saves" | "setting">): AccountStepName | null {
   if (saves === null) return null;
+  if (setting !== undefined) return "layout";
   if (fix === "none") return "author";
   // What safe fixes save in half precision alone is their step, too.
   if (fix === "safe" || rule.fix === "safe") return "safe";

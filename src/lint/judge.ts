@@ -12,7 +12,15 @@ import {
 import type { LintContext } from "./context.ts";
 import { describe, fingerprintOf, identityOf } from "./describe.ts";
 import { commandOf } from "./ends.ts";
-import { type Group, type Standing, severityOf, sharesOf, standingOf, stepOf } from "./group.ts";
+import {
+  type Group,
+  mayBeNothing,
+  type Standing,
+  severityOf,
+  sharesOf,
+  standingOf,
+  stepOf,
+} from "./group.ts";
 import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 
@@ -46,7 +54,9 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   const layout = claimedLayout(groups, states);
   // A step that is taken is listed, however many causes it has.
   const standing = (group: Group): Standing =>
-    layout !== undefined && stepOf(group) === "layout" ? "listed" : standingOf(group, settings.minSaving);
+    layout !== undefined && stepOf(group) === "layout" && !mayBeNothing(group.saves)
+      ? "listed"
+      : standingOf(group, settings.minSaving);
   const standings = new Map(groups.map((group) => [group, standing(group)]));
   const severities = new Map(groups.map((group) => [group, severityOf(group, settings.errorShare)]));
   shareOutCopies(groups, context);
@@ -97,7 +107,7 @@ function groupReport(
   findings: readonly Finding[],
   { decision, products }: LintContext,
 ): FindingGroup {
-  const { rule, fix, message, saves, members, step, command } = group;
+  const { rule, fix, message, saves, members, step, command, setting } = group;
   const [first] = members;
   const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
   const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
@@ -111,6 +121,7 @@ function groupReport(
     fix,
     fixCommand: command,
     step,
+    ...(setting === undefined ? {} : { setting }),
     left: first?.raw.left ?? reason ?? null,
     findings: findings.map(({ fingerprint }) => fingerprint),
   };

@@ -3,6 +3,7 @@
  * another layout and its author save in what they leave.
  */
 import type { CostModel } from "../cost/model.ts";
+import { layoutSettingOf } from "../hardware/stacks.ts";
 import { isHalf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import { noChange } from "../workload/change.ts";
@@ -11,16 +12,23 @@ import { LintContext } from "./context.ts";
 import { type DecidedFix, Decision, LayoutStep } from "./decision.ts";
 import { wayToLayout } from "./ends.ts";
 import { type RawFinding, standingOf, stepOf } from "./group.ts";
+import { settingStep } from "./layout-setting.ts";
 import type { AnyRule } from "./rule.ts";
 
 export class Ladder {
   /** The file. */
   readonly first: LintContext;
   readonly #cost: CostModel;
+  readonly #minSaving: number;
   readonly #decided: DecidedFix | undefined;
 
-  constructor(workload: Workload, cost: CostModel, decided: DecidedFix | undefined) {
+  constructor(
+    workload: Workload,
+    { cost, minSaving }: { readonly cost: CostModel; readonly minSaving: number },
+    decided: DecidedFix | undefined,
+  ) {
     this.#cost = cost;
+    this.#minSaving = minSaving;
     this.#decided = decided;
     const decision = decided && new Decision(workload, decided);
     // No step comes between: one look at the file is enough.
@@ -32,11 +40,11 @@ export class Ladder {
   }
 
   /** What safe fixes leave, and half precision where it is claimed of what was `found` in the file. */
-  after(found: readonly RawFinding[], minSaving: number): LintContext {
+  after(found: readonly RawFinding[]): LintContext {
     const { first } = this;
     const decided = this.#decided;
     if (decided === undefined || first.knowsLayout) return first;
-    const state = claimsHalf(first, found, minSaving) ? first.half().after : decided.after;
+    const state = claimsHalf(first, found, this.#minSaving) ? first.half().after : decided.after;
     const decision = new Decision(state, { ...decided, after: state, change: noChange });
     return new LintContext(state, this.#cost, { decision, layout: this.#layoutOf(state) });
   }
@@ -45,18 +53,24 @@ export class Ladder {
     let asked = false;
     let known: LayoutStep | undefined;
     return () => {
-      const layout = asked ? undefined : this.#decided?.layoutOf(state);
+      if (!asked) known = this.#decideLayout(state);
       asked = true;
-      known ??= layout && new LayoutStep(layout, () => wayToLayout(this.first, layout));
       return known;
     };
+  }
+
+  #decideLayout(state: Workload): LayoutStep | undefined {
+    const setting = layoutSettingOf(state.target.stack);
+    if (setting !== undefined) return settingStep(this.first, state, setting, this.#minSaving);
+    const layout = this.#decided?.layoutOf(state);
+    return layout && new LayoutStep(layout, () => wayToLayout(this.first, layout));
   }
 }
 
 /** Whether half precision is a step of the account, and not what the target computes in anyway. */
 export function claimsHalf(
   { target }: LintContext,
-  found: readonly Pick<RawFinding, "rule" | "fix" | "saves">[],
+  found: readonly Pick<RawFinding, "rule" | "fix" | "saves" | "setting">[],
   minSaving: number,
 ): boolean {
   if (isHalf(target.precision)) return false;

@@ -1,5 +1,6 @@
 /** @file What a lint run says, as data: the JSON report's shape (version 1), and what every other format renders. */
 
+import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { AccountStep, AccountStepName } from "../workload/account.ts";
 
 export type { AccountStep, AccountStepName, WrittenSaving } from "../workload/account.ts";
@@ -34,6 +35,8 @@ export interface Finding {
   readonly fix: Fixability;
   /** Flags of the command that makes it, which is sure to gain: `--fix --unsafe-fixes`; null where none does. */
   readonly fixCommand: string | null;
+  /** What makes it where no file does: a setting of the stack, and the stack with it. */
+  readonly setting?: LayoutSetting;
   readonly source: { readonly file: string; readonly line: number } | null;
   readonly module: string | null;
   readonly fingerprint: string;
@@ -61,6 +64,8 @@ export interface FindingGroup {
   readonly fix: Fixability;
   /** Flags of the command that makes it, which is sure to gain; null where none does. */
   readonly fixCommand: string | null;
+  /** What makes it where no file does: a setting of the stack, and the stack with it. */
+  readonly setting?: LayoutSetting;
   /** The step of the account that it is a part of; null where time is not the point. */
   readonly step: AccountStepName | null;
   /** Why `--fix` leaves what it could change; null where it does not, or where nothing could. */

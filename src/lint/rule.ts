@@ -1,6 +1,7 @@
 /** @file How a rule is written: data in, findings out, no prose beyond its message templates. */
 import type { Saving } from "../cost/model.ts";
 import type { Scope } from "../facts/scope.ts";
+import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Node } from "../ir/model.ts";
 import type { LintContext } from "./context.ts";
 import type { Datum, Fixability } from "./result.ts";
@@ -38,6 +39,8 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly fix?: Fixability | undefined;
     /** Why a fix that the rule has leaves this. */
     readonly left?: string | undefined;
+    /** What makes it on the target, where no file does. */
+    readonly setting?: LayoutSetting | undefined;
   };
 }[keyof M & string];
 

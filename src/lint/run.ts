@@ -79,12 +79,12 @@ export function lintModel(model: Model, settings: LintSettings): ModelReport {
 
 /** The same of a model that has been priced with these settings. */
 export function lintWorkload(workload: Workload, settings: LintSettings): ModelReport {
-  const ladder = new Ladder(workload, settings.cost, settings.decide?.(workload));
+  const ladder = new Ladder(workload, settings, settings.decide?.(workload));
   const { first } = ladder;
   const inModel = new InModel();
   const { found: all, suppressed } = findIn(first, first, settings, inModel);
   const found = withoutHalfLeft(all, first, settings.minSaving);
-  const later = ladder.after(found, settings.minSaving);
+  const later = ladder.after(found);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
   const claimed = withoutLayoutLeft(withDeclined(both, first, settings.minSaving), later, settings.minSaving);
@@ -153,15 +153,17 @@ function rawFinding(
     saves: savingReport(raw, covers, whole),
     covers,
     fix,
+    setting: raw.setting,
   };
 }
 
 /** What `--fix` is said to repair it does repair: where it was asked, its answer counts. */
 function fixOf(
-  { fix, at, covers = [at] }: RuleFinding,
+  { fix, at, covers = [at], setting }: RuleFinding,
   rule: AnyRule,
   { decision }: LintContext,
 ): Fixability {
+  if (setting !== undefined) return "none";
   const known = fix ?? rule.fix;
   if (known !== "safe" || decision === undefined) return known;
   const saves = decision.savingOver(covers);

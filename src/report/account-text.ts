@@ -91,12 +91,13 @@ const names: Readonly<
   safe: (step, account) => ["safe fixes", safeWay(step, account)],
   half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
-  layout: (step) => ["layout", layoutWay(step)],
+  layout: (step) => [step.setting === undefined ? "layout" : `with ${step.setting.option}`, layoutWay(step)],
   author: () => ["by its author", "in the network or its export"],
 };
 
-function layoutWay({ command = "", written }: AccountStep): string {
-  return written === undefined ? command : `${command}; as stored ${writtenTimes(written)}`;
+function layoutWay({ command = "", written, setting: of }: AccountStep): string {
+  const way = of === undefined ? command : `set it, and lint with --stack ${of.stack}`;
+  return written === undefined ? way : `${way}; as stored ${writtenTimes(written)}`;
 }
 
 /** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, whose layout is told in half. */

@@ -134,7 +134,8 @@ function shareText({ saves }: FindingGroup): string {
 }
 
 function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {
-  const { fix, fixCommand, left } = group;
+  const { fix, fixCommand, left, setting } = group;
+  if (setting !== undefined) return `with ${setting.option}${storedLayout(group, account)}`;
   if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedLayout(group, account);
   if (fix !== "none") return "no fix is sure to gain";
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;

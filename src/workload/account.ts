@@ -3,6 +3,7 @@
  * after another. Lint, differences, fixes and plans print the same steps, which add up.
  */
 import type { CostModel, Saving } from "../cost/model.ts";
+import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Precision } from "../hardware/target.ts";
 import { fixFlags, halfOf, isHalf } from "../ir/fix-command.ts";
 import { differenceBetween } from "./change.ts";
@@ -14,7 +15,8 @@ import type { Workload } from "./workload.ts";
 /**
  * `exported`: the file in the types that it stores. `precision`: the same computed in the target's. `safe`: after `--fix`. `half`:
  * brought to half, where the target's precision is not. `layout`: channels last. `kept`: what the file that is written takes besides,
- * conversions and nodes that stay FP32. `author`: what only another network, another export or another batch changes.
+ * conversions and nodes that stay FP32; before the layout where that is a setting of the stack, behind all that commands do. `author`: what only
+ * another network, another export or another batch changes.
  */
 export const accountSteps = ["exported", "precision", "safe", "half", "layout", "kept", "author"] as const;
 export type AccountStepName = (typeof accountSteps)[number];
@@ -52,6 +54,8 @@ export interface AccountStep {
   readonly quantized?: Quantized;
   /** Set where no fix brings the file to the step's precision: it has no products that could be stored in it. */
   readonly unwritten?: true;
+  /** Of a layout that no file decides: the setting of the stack that does, and the stack with it. */
+  readonly setting?: LayoutSetting;
 }
 
 export interface WrittenSaving extends Saving {
@@ -68,6 +72,7 @@ export interface AccountState {
   readonly command?: string | undefined;
   readonly unsure?: true | undefined;
   readonly unwritten?: true | undefined;
+  readonly setting?: LayoutSetting | undefined;
 }
 
 /** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
@@ -104,7 +109,8 @@ function castsIn(states: readonly AccountState[]): string | undefined {
   const half = states.find(isToHalf);
   const isKnown = states.some(({ step }) => step === "kept");
   if (half === undefined || half.unwritten === true || isKnown) return undefined;
-  const changed = states.some(({ step }) => step === "layout") ? "layout-in-half" : "precision";
+  const isInLayout = states.some(({ step, setting }) => step === "layout" && setting === undefined);
+  const changed = isInLayout ? "layout-in-half" : "precision";
   const [, ...flags] = fixFlags("unsafe", changed, halfOf(half.workload.target.precision));
   return ["--diff", ...flags].join(" ");
 }
@@ -120,13 +126,21 @@ function codesOf(step: AccountStepName, { products, target }: Workload): Pick<Ac
 }
 
 /** What is said of it beside the workload. */
-function asFile({ written, needsHalf, command, unsure, unwritten }: Omit<AccountState, "step" | "workload">) {
+function asFile({
+  written,
+  needsHalf,
+  command,
+  unsure,
+  unwritten,
+  setting,
+}: Omit<AccountState, "step" | "workload">) {
   return {
     ...(written === undefined ? {} : { written }),
     ...(needsHalf === undefined ? {} : { needsHalf }),
     ...(command === undefined ? {} : { command }),
     ...(unsure === undefined ? {} : { unsure }),
     ...(unwritten === undefined ? {} : { unwritten }),
+    ...(setting === undefined ? {} : { setting }),
   };
 }
 

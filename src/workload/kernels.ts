@@ -7,7 +7,7 @@
  */
 import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
-import type { Stack } from "../hardware/stacks.ts";
+import { type Stack, undoesLayout } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { findOp } from "../ops/registry.ts";
@@ -17,6 +17,7 @@ import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
 import { boundMemoryWork, chainWork, copiesWhole, patternOf } from "./traffic.ts";
+import { type Undone, undoneLayout } from "./undone-layout.ts";
 import type { Bound } from "./values.ts";
 import { writtenGelus } from "./written-gelu.ts";
 import { writtenNorms } from "./written-norm.ts";
@@ -59,6 +60,8 @@ class KernelFinder {
   readonly #aroundAttention: ReadonlySet<Node>;
   /** Operators written as several nodes that the stack joins, by node. */
   readonly #patterns: ReadonlyMap<Node, WrittenOut>;
+  /** Of NHWC that the stack undoes. */
+  readonly #undone: Undone | undefined;
   /** The kernel that computes a value. */
   readonly #makerOf: ById<Value, OpenKernel>;
   readonly #kernels: OpenKernel[] = [];
@@ -69,6 +72,9 @@ class KernelFinder {
     this.#stack = stack;
     this.#makerOf = scope.byValue();
     this.#constants = ConstantValues.of(scope);
+    // A convolution that is in NHWC all the same is of nodes that nothing turns back.
+    const isKept = products.some(({ sizes }) => sizes.kind === "conv" && sizes.layout === "nhwc");
+    this.#undone = undoesLayout(stack, "portable") && !isKept ? undoneLayout(scope) : undefined;
     this.#patterns = patternsOf(scope, stack, { bindings });
     this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
     this.#productsOf = productsByNode(products);
@@ -97,10 +103,14 @@ class KernelFinder {
     if (spellsLayout(node, this.#scope)) return;
     // A call's own scope costs it; what stands behind it starts anew.
     if (traffic === undefined) return;
-    if (traffic === "none" || this.#isFree(node)) return this.#pass(node);
+    if (traffic === "none" || this.#undone?.transposes.has(node) || this.#isFree(node))
+      return this.#pass(node);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
     if (!this.#isLoop(node, traffic)) {
-      for (const work of boundMemoryWork(node, this.#scope, traffic, this.#bindings))
+      // What describes itself does so by axes of its own.
+      const isPlain = findOp(node.domain, node.opType)?.work === undefined;
+      const scope = (isPlain ? this.#undone?.asRun : undefined) ?? this.#scope;
+      for (const work of boundMemoryWork(node, scope, traffic, this.#bindings))
         this.#add(node, { nodes: [node], product: undefined, work, open: false });
       return;
     }

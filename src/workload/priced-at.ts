@@ -1,6 +1,7 @@
-/** @file A workload in another precision than that of its target. */
+/** @file A workload in another precision than that of its target, or with another setting of its stack. */
 import type { CostModel } from "../cost/model.ts";
-import type { Precision } from "../hardware/target.ts";
+import type { Stack } from "../hardware/stacks.ts";
+import type { Precision, Target } from "../hardware/target.ts";
 import { asMeasured } from "./measured.ts";
 import { summarize } from "./timeline.ts";
 import { priceFacts, type Workload } from "./workload.ts";
@@ -14,6 +15,15 @@ export function pricedAt(workload: Workload, precision: Precision, cost: CostMod
   const { facts, timelineOf } = workload;
   const target = { ...workload.target, precision };
   if (timelineOf !== undefined) return priceFacts(facts, { target, cost, timelineOf });
+  return repriced(workload, target, cost);
+}
+
+/** The same on a stack that joins the same kernels, and differs by a setting; a measured kernel in the measure of its own time. */
+export function pricedOn(workload: Workload, stack: Stack, cost: CostModel): Workload {
+  return repriced(workload, { ...workload.target, stack }, cost);
+}
+
+function repriced(workload: Workload, target: Target, cost: CostModel): Workload {
   const steps = workload.timeline.steps.map((step) => {
     const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };

@@ -9,6 +9,7 @@ import type { CostModel } from "../cost/model.ts";
 import type { BindOptions } from "../facts/bind.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
 import { extractProducts, type Product, type UnresolvedProduct } from "../facts/products.ts";
+import { undoesLayout } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import type { Model } from "../ir/model.ts";
@@ -62,6 +63,7 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
   const { products: found, unresolved } = extractProducts(facts, {
     seesAttention: asked.stack.fuses.attention,
     multipliesCodes: (codes, work) => whyFloats(codes, work, asked) === undefined,
+    undoesLayout: undoesLayout(asked.stack, "portable"),
   });
   const timeOf = (product: Product, on: Target) =>
     costProduct(product, bindings, { target: on, cost })?.microseconds ?? 0;

@@ -40,7 +40,9 @@ function write(name: string, isNamed: boolean): string {
   return folder.write(name, bytes);
 }
 
-const layout = { nhwc: true, verify: false } as const satisfies FixOptions;
+/** Where FP32 is TF32, and NHWC is not undone. */
+const stack = "ort-cuda-nhwc";
+const layout = { nhwc: true, verify: false, stack } as const satisfies FixOptions;
 /** Nothing safe saves so much: what is asked for by name is made all the same. */
 const unpadded = { ...layout, minSaving: 0.9 } as const;
 const isPadded = ({ notes }: Awaited<ReturnType<typeof fix>>) =>
@@ -57,20 +59,20 @@ describe.each([
   it("is padded behind that step, verified, to the time of one that is padded before it", async () => {
     const turned = beside("turned");
     expect(isPadded(await fix(file, { ...unpadded, ...more, output: turned }))).toBe(false);
-    const report = await lint(turned);
+    const report = await lint(turned, { stack });
     const found = report.groups.filter(({ code }) => code === "TC101");
     expect(found.length).toBeGreaterThan(0);
     expect(found.map(({ fix: by, left }) => [by, left])).toEqual(found.map(() => ["safe", null]));
     const output = beside("padded");
-    expect(isPadded(await fix(turned, { output, verify: false }))).toBe(true);
+    expect(isPadded(await fix(turned, { output, verify: false, stack }))).toBe(true);
     const request = { path: turned, original: turned, candidate: output, permutations: new Map() };
     const proof = await proveSame({ ...request, half: undefined, childUrl: pathToFileURL(child.path) });
     expect(proof.kind).toBe("verified");
     const first = await fix(file, { ...layout, ...more, output: beside("both") });
     expect(isPadded(first)).toBe(true);
-    const [one, other] = await Promise.all([output, beside("both")].map((each) => lint(each)));
+    const [one, other] = await Promise.all([output, beside("both")].map((each) => lint(each, { stack })));
     expect(one?.predicted.microseconds).toBeCloseTo(other?.predicted.microseconds ?? Number.NaN, 6);
-    expect((await fix(output, { dryRun: true })).changed).toBe(false);
+    expect((await fix(output, { dryRun: true, stack })).changed).toBe(false);
   });
 
   it("has the nodes that it had", async () => {

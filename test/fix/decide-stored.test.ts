@@ -139,27 +139,23 @@ describe("--precision int8, which no file that a fix writes is in", () => {
     expect(reportOf([bert], "0").summary.fixable).toBe(0);
   });
 
-  // NHWC that gains in both, in INT8 alone, and behind half, which is faster than its codes.
+  // NHWC by a setting, in INT8 alone, and behind half, which is faster than its codes.
   it.each([
-    ["resnet50", "ort-cuda", "--fix --unsafe-fixes"],
+    ["resnet50", "ort-cuda", undefined],
     ["resnet50", "cudnn", undefined],
     ["vgg11", "cudnn", undefined],
     ["densenet121", "cudnn", "--fix --precision fp16 --unsafe-fixes"],
   ] as const)(
-    "claims a layout that gains as stored, by what writes it: %s on %s",
+    "claims a layout by what writes it, which is not what keeps the types here: %s on %s",
     async (name, stack, command) => {
       const options: LintOptions = { stack, precision: "int8" };
       const { account, groups } = await lint(zooModel(name), options);
       const step = account.find((each) => each.step === "layout");
       const found = groups.find((group) => group.step === "layout");
-      expect([step?.command, found?.fixCommand]).toEqual([command, command]);
+      expect([step?.command, found?.fixCommand ?? undefined]).toEqual([command, command]);
       // As the command line reads --unsafe-fixes beside --precision int8.
       const unsafe = { dryRun: true, nhwc: true, nhwcOnlyWhereFaster: true } as const;
-      const { changed, stored } = await fix(zooModel(name), { ...options, ...unsafe });
-      expect(changed).toBe(command === "--fix --unsafe-fixes");
-      if (!changed) return;
-      expect(step?.written?.low).toBeGreaterThan(0);
-      expect(stored?.after).toBeCloseTo(step?.written?.after ?? Number.NaN, 6);
+      expect((await fix(zooModel(name), { ...options, ...unsafe })).changed).toBe(false);
     },
   );
 

@@ -52,10 +52,13 @@ describe.each(stacks)("on %s", (stack) => {
   });
 });
 
+/** Its layout is the file's. */
+const ofFile = "cudnn";
+
 /** Microseconds of what a choice writes, in the types that it stores, and whether that is in NHWC. */
 async function endOf(name: string, choice: FixChoice) {
   using model = openModel(zooModel(name));
-  const settings = fixSettings(planOf(model.path, { stack: "ort-cuda" }), choice);
+  const settings = fixSettings(planOf(model.path, { stack: ofFile }), choice);
   const { fixed, states } = await withTimelines(() => runFix(model, settings));
   const layout = accountOf(states, settings.cost).find(({ step }) => step === "layout");
   return {
@@ -66,11 +69,10 @@ async function endOf(name: string, choice: FixChoice) {
 }
 
 describe("a layout that is claimed", () => {
-  // Half costs, is sure, may save, and may save with NHWC sure of the file as it is stored.
   eachModel(["misaligned_cnn", "crnn", "squeezenet", "yolo", "seg_unet", "resnet50"])(
     "%s: is made by the command that it names, which ends no slower than --unsafe-fixes and has lint's own step",
     async (name) => {
-      const report = await lint(zooModel(name), { stack: "ort-cuda" });
+      const report = await lint(zooModel(name), { stack: ofFile });
       const group = report.groups.find(({ step }) => step === "layout");
       expect(group).toBeDefined();
       if (group === undefined) return;

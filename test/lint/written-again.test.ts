@@ -7,7 +7,7 @@ import { settingsOf, withTimelines } from "../../src/api/timelines.ts";
 import { runFix } from "../../src/fix/make.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
 import { InputError } from "../../src/ir/errors.ts";
-import type { ModelReport } from "../../src/lint/result.ts";
+import type { FindingGroup, ModelReport } from "../../src/lint/result.ts";
 import { lintModel } from "../../src/lint/run.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
@@ -42,10 +42,10 @@ function written(model: OpenModel, choice: FixChoice, stack: StackId = "ort-cuda
   }
 }
 
-/** What lint of such a file says that no flag of a fix takes, where of its model it said nothing of the kind, or what a flag takes. */
+/** What lint of such a file says that no flag of a fix takes, and no setting of the stack, where of its model it said nothing of the kind, or what a flag takes. */
 function newIn(after: ModelReport, before: ModelReport) {
   const serious = ({ groups }: ModelReport) => groups.filter(({ severity }) => severity !== "info");
-  const isStuck = ({ fix }: { readonly fix: string }) => fix === "none";
+  const isStuck = ({ fix, setting }: FindingGroup) => fix === "none" && setting === undefined;
   const had = new Set(
     serious(before)
       .filter(isStuck)

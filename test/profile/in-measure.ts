@@ -24,7 +24,8 @@ export function expectMeasured(measured: ModelReport, predicted: ModelReport, ti
     // Or sure enough there alone.
     if (isBehindHalf(before.step) && measuredSteps.has("half") && !foreseenSteps.has("half")) return;
     const { microseconds, saves } = found ?? { microseconds: Number.NaN };
-    const foreseen = before.microseconds + (before.step === "author" ? writing : 0);
+    const isBehind = before.step === "author" || before.setting !== undefined;
+    const foreseen = before.microseconds + (isBehind ? writing : 0);
     expect(microseconds / times).toBeCloseTo(foreseen, 6);
     expect((saves?.microseconds ?? 0) / times).toBeCloseTo(before.saves?.microseconds ?? 0, 6);
   }

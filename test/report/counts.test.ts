@@ -14,7 +14,9 @@ import { errorsOnly, reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
 import { options } from "./sample.ts";
 
-const model = await lint(path.join(import.meta.dirname, "../../fixtures/zoo/seg_unet.onnx"));
+const model = await lint(path.join(import.meta.dirname, "../../fixtures/zoo/seg_unet.onnx"), {
+  stack: "cudnn",
+});
 const all = reportOf([model], "0.0.0-test");
 
 const timesIn = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { type FixOptions, fix } from "../../src/api/fix.ts";
 import { type LintOptions, lint } from "../../src/api/lint.ts";
-import type { StackId } from "../../src/hardware/stacks.ts";
+import { layoutSettingOf, type StackId, stacks } from "../../src/hardware/stacks.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells, accountLines } from "../../src/report/account-text.ts";
 import { standingOf } from "../../src/report/standing.ts";
@@ -21,7 +21,7 @@ function expectAlike(account: readonly AccountStep[]): void {
   }
 }
 
-const stacks: readonly StackId[] = ["ort-cuda", "ort-cuda-nhwc", "cudnn", "inductor", "tensorrt"];
+const looked: readonly StackId[] = ["ort-cuda", "ort-cuda-nhwc", "cudnn", "inductor", "tensorrt"];
 const models = [
   "bert",
   "c3d",
@@ -40,7 +40,7 @@ const models = [
   "yolo",
 ];
 
-describe.each(stacks)("on %s", (stack) => {
+describe.each(looked)("on %s", (stack) => {
   eachModel(models)("%s: text and data name the same command of each step, or none", async (name) => {
     for (const precision of ["fp16", "tf32"] as const)
       expectAlike((await lint(zooModel(name), { stack, precision })).account);
@@ -48,11 +48,12 @@ describe.each(stacks)("on %s", (stack) => {
 
   eachModel(models)("%s: a command is named where its file is sure to gain, and no other", async (name) => {
     const { account } = await lint(zooModel(name), { stack });
+    const isSet = layoutSettingOf(stacks[stack]) !== undefined;
     for (const { step, saves, command, unsure, written } of account) {
       if (unsure === true || step === "author" || step === "exported") expect(command, step).toBeUndefined();
       if (step === "precision" && (saves?.microseconds ?? 0) <= 0) expect(command).toBeUndefined();
       if (step === "kept" && (written?.low ?? 0) <= 0) expect(command).toBeUndefined();
-      if (step === "layout") expect(command).toBeDefined();
+      if (step === "layout") expect(command === undefined, "no file decides what a setting does").toBe(isSet);
     }
   });
 
@@ -67,7 +68,7 @@ describe.each(stacks)("on %s", (stack) => {
     expect(accountCells(half, account)[3]).toMatch(/without Casts/);
     const isLaidOut = half.castsIn.endsWith(" --unsafe-fixes");
     expect(half.castsIn.replace(" --unsafe-fixes", "")).toBe("--diff --precision fp16");
-    expect(isLaidOut).toBe(account.some(({ step }) => step === "layout"));
+    expect(isLaidOut).toBe(account.some(({ step, setting }) => step === "layout" && setting === undefined));
     const asked = { half: "fp16", halfOnlyWhereFaster: false, dryRun: true } as const;
     const unsafe = isLaidOut ? { nhwc: true, nhwcOnlyWhereFaster: true } : {};
     const made = await fix(zooModel(name), { ...options, ...asked, ...unsafe });
@@ -91,13 +92,14 @@ test.each<FixOptions>([{}, { nhwc: true }, { half: "fp16", halfOnlyWhereFaster: 
 );
 
 eachModel(["misaligned_cnn", "squeezenet"])(
-  "%s: after all is what the command of the layout writes, where that stays FP32",
+  "%s: after all is the file that commands leave, with the setting, where that stays FP32",
   async (name) => {
     const report = await lint(zooModel(name));
     const layout = report.account.find(({ step }) => step === "layout");
-    expect(layout).toMatchObject({ command: "--fix --unsafe-fixes" });
+    expect(layout).toMatchObject({ setting: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" } });
+    const saved = layout?.written?.microseconds ?? Number.NaN;
     const { stored } = await fix(zooModel(name), { ...unsafeFixes, dryRun: true });
-    expect(standingOf(report)?.afterAll).toBeCloseTo(stored?.after ?? Number.NaN, 6);
+    expect(standingOf(report)?.afterAll).toBeCloseTo((stored?.after ?? Number.NaN) - saved, 6);
     expect(standingOf(report)?.lacksCasts).toBe(false);
   },
 );

@@ -1,6 +1,7 @@
 /** @file The layout pass: convolutions and the operators between them in NHWC, Transposes only at region boundaries. */
 import { dequantizedFrom } from "../../facts/origin.ts";
 import type { Scope } from "../../facts/scope.ts";
+import { undoesLayout } from "../../hardware/stacks.ts";
 import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
@@ -22,7 +23,7 @@ function run(context: PassContext): PassResult {
   if (rewrite.converted.length === 0) return { patch, notes: [...leftNotes(left), ...keptNotes(context)] };
   const notes = [
     changedNote(rewrite, context),
-    ...slowerNotes(rewrite.regions),
+    ...(isUndone(context) ? [] : slowerNotes(rewrite.regions)),
     ...leftNotes(left),
     ...blockedNotes(rewrite.borders, context),
     ...keptNotes(context),
@@ -30,6 +31,10 @@ function run(context: PassContext): PassResult {
   const permutations = new Map(rewrite.edges.map((name) => [name, toNhwc]));
   const parts = rewrite.converted.map(labelOf);
   return { patch, notes, permutations, parts, regions: rewrite.regions.map(placeOf) };
+}
+
+function isUndone({ target, options }: PassContext): boolean {
+  return undoesLayout(target.stack, options.nhwcForm);
 }
 
 /** Every region by itself: two are alike only where they are the same. */
@@ -116,7 +121,8 @@ function changedNote(rewrite: LayoutRewrite, context: PassContext): PassNote {
   const moved = edges.length === 0 ? "" : `; ${edges.map((name) => `"${name}"`).join(", ")} in NHWC as well`;
   const gone = unturned.length === 0 ? "" : `, ${unturned.length} removed`;
   const message = `${counted(converted.length, "convolution")} and the operators between them in NHWC, ${counted(borders.length, "Transpose")} at region boundaries${gone}${moved}`;
-  return { kind: "changed", node: undefined, message, microseconds: gain + saved - cost };
+  const microseconds = isUndone(context) ? undefined : gain + saved - cost;
+  return { kind: "changed", node: undefined, message, microseconds };
 }
 
 /** Who needs NCHW, by operator: the first of each, and how many more there are. */

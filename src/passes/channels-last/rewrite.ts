@@ -23,8 +23,6 @@ export class LayoutRewrite {
   readonly convolutions: NhwcConvs;
   /** The convolutions that are NHWC now. */
   readonly converted: Node[] = [];
-  /** Axes and sizes that it wrote as inputs, by name. */
-  readonly written = new Map<string, readonly number[]>();
   readonly #context: PassContext;
   readonly #graph: GraphPatch;
   readonly #forms: ValueForms;
@@ -48,11 +46,6 @@ export class LayoutRewrite {
 
   get borders(): readonly Border[] {
     return this.#forms.borders;
-  }
-
-  /** Nodes that have become one call with others: all of a chain. */
-  get chained(): ReadonlySet<Node> {
-    return new Set([...this.#chains.values()].flat());
   }
 
   /** Names of inputs and outputs that are NHWC now. */
@@ -220,7 +213,6 @@ export class LayoutRewrite {
   #numbers(node: Node, values: readonly number[]): string {
     const name = this.#context.names.make(`${labelOf(node)}_nhwc_sizes`);
     this.#graph.added.set(name, int64Tensor(values));
-    this.written.set(name, values);
     return name;
   }
 }

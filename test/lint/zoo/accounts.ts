@@ -30,8 +30,10 @@ export function testAccounts(reports: ZooReports): void {
       // As --unsafe-fixes decides, half precision being named by nobody.
       const unnamed = { halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true } as const;
       const { account } = await fix(zooModel(name), { stack, dryRun: true, ...unnamed });
-      // What half takes once it is written is no step where nobody asks for it.
-      const all = report.account.filter(({ step }) => step !== "author" && step !== "kept");
+      // What half takes once it is written is no step where nobody asks for it, and what a setting saves is no repair's.
+      const all = report.account.filter(
+        ({ step, setting }) => step !== "author" && step !== "kept" && setting === undefined,
+      );
       // What pays in half alone is no step of a file that stays FP32, and what comes behind it is of another model.
       const left = all.findIndex(({ needsHalf }) => needsHalf === true);
       const shared = left < 0 ? all : all.slice(0, left);

@@ -1,23 +1,45 @@
-/** @file What is said of NHWC that was asked for by name and is predicted to be slower as a whole: it is written all the same. */
+/** @file What is said of NHWC that was asked for by name and gains nothing: it is predicted to be slower as a whole, or the stack undoes it. It is written all the same. */
+
 import { halfOf } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import type { AccountState } from "../workload/account.ts";
 import { differenceBetween } from "../workload/change.ts";
+import { layoutSettingOf, undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { SafeFixes } from "./decide-stored.ts";
 import { layoutInHalf } from "./decide-unsafe.ts";
 import type { FixedModel, FixNote, FixSettings } from "./pipeline.ts";
 import { asksForLayout, keepsTypes } from "./stored-types.ts";
 
-/** The repair with a note on its layout step where that costs time; `file` is what the user has. */
-export function withSlowerLayout(
+interface Asked {
+  readonly fixes: SafeFixes;
+  readonly settings: FixSettings;
+  /** What the user has. */
+  readonly file: Workload;
+}
+
+/** The repair with a note on its layout where that costs time, or is not the one that runs. */
+export function withLayoutNotes(
   fixed: FixedModel,
   states: readonly AccountState[],
-  {
-    fixes,
-    settings,
-    file,
-  }: { readonly fixes: SafeFixes; readonly settings: FixSettings; readonly file: Workload },
+  asked: Asked,
+): FixedModel {
+  return withUndone(withSlower(fixed, states, asked), asked.settings);
+}
+
+function withUndone(fixed: FixedModel, { target: { stack }, options }: FixSettings): FixedModel {
+  const setting = layoutSettingOf(stack);
+  const isWritten = fixed.regions.some(({ pass }) => pass === "channels-last");
+  if (setting === undefined || !isWritten || !undoesLayout(stack, options.nhwcForm)) return fixed;
+  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: nothing is gained on ${stack.id}. Its provider option ${setting.option} (--stack ${setting.stack}) runs NHWC of the file as it was; --target ort-cuda writes nodes that stay NHWC`;
+  const note: FixNote = { kind: "blocked", pass: "channels-last", node: undefined, message };
+  return { ...fixed, notes: [...fixed.notes, note] };
+}
+
+function withSlower(
+  fixed: FixedModel,
+  states: readonly AccountState[],
+  { fixes, settings, file }: Asked,
 ): FixedModel {
   const at = states.findIndex(({ step }) => step === "layout");
   const [before, layout] = [states[at - 1], states[at]];

@@ -1,0 +1,93 @@
+/** A layout that a runtime undoes: ONNX Runtime itself runs what the account of `ort-cuda` says. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import ort from "onnxruntime-node";
+import { afterAll, describe, expect, it } from "vitest";
+import { model } from "../../fixtures/builder.ts";
+import { compare } from "../../src/api/compare.ts";
+import { type FixOptions, fix } from "../../src/api/fix.ts";
+import { lint } from "../../src/api/lint.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import { temporaryFolder } from "../cli/models.ts";
+import { weight } from "../passes/padding.ts";
+import { unsafeFixes } from "../unsafe-fixes.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+const named = { nhwc: true, verify: false } as const satisfies FixOptions;
+
+/** Convolutions with what NHWC is carried through: an activation, a pool, a sum. */
+const convolutions = folder.write(
+  "convolutions.onnx",
+  model({ name: "convolutions", opset: 17 }, (graph) => {
+    const pads = [1, 1, 1, 1];
+    const conv = (x: string) => graph.node("Conv", [x, weight(graph, [64, 64, 3, 3])], { pads });
+    const first = graph.node("Relu", [conv(graph.input("x", [1, 64, 56, 56]))]);
+    const pooled = graph.node("MaxPool", [first], { kernel_shape: [3, 3], pads });
+    const second = graph.node("Sigmoid", [conv(pooled)]);
+    graph.output(conv(graph.node("Add", [second, pooled])));
+  }),
+);
+const inNhwc = path.join(path.dirname(convolutions), "nhwc.onnx");
+const written = await fix(convolutions, { ...named, output: inNhwc });
+
+/** Operators that ONNX Runtime runs of a file, in order, before any provider takes nodes. */
+async function runBy(level: "disabled" | "basic", file: string): Promise<string[]> {
+  const optimized = path.join(path.dirname(convolutions), "optimized.onnx");
+  const session = await ort.InferenceSession.create(file, {
+    executionProviders: ["cpu"],
+    graphOptimizationLevel: level,
+    optimizedModelFilePath: optimized,
+    logSeverityLevel: 4,
+  });
+  await session.release();
+  using opened = modelFromBytes(readFileSync(optimized));
+  return opened.graph.nodes.map(({ opType }) => opType);
+}
+
+describe("NHWC that is written for ort-cuda", () => {
+  it("is NCHW again before a provider sees it: no Transpose is left beside its convolutions", async () => {
+    expect(await runBy("disabled", inNhwc)).toContain("Transpose");
+    const operators = await runBy("basic", inNhwc);
+    expect(operators).toEqual(await runBy("basic", convolutions));
+    expect(operators).toContain("Conv");
+    expect(operators).not.toContain("Transpose");
+  });
+
+  it("is no step, saves nothing, and says so", () => {
+    const { account, microseconds, stored, notes } = written;
+    expect(written.written).toBe(true);
+    expect(account?.map(({ step }) => step)).not.toContain("layout");
+    expect(microseconds?.after).toBe(microseconds?.before);
+    expect(stored?.after).toBe(stored?.before);
+    const change = notes.find(({ kind, pass }) => kind === "changed" && pass === "channels-last");
+    expect(change?.message).toMatch(/^3 convolutions .* in NHWC/);
+    expect(change?.microseconds).toBeNull();
+    const said = notes.filter(({ message }) => /turns this NHWC back into NCHW/.test(message));
+    expect(said.map(({ message }) => message)).toEqual([expect.stringContaining("--stack ort-cuda-nhwc")]);
+  });
+
+  it("is predicted as the file before it, by lint and by `compare`", async () => {
+    const [before, after] = [await lint(convolutions), await lint(inNhwc)];
+    expect(after.predicted.microseconds).toBeCloseTo(before.predicted.microseconds, 9);
+    const layouts = [before, after].map(({ account }) => account.find(({ step }) => step === "layout"));
+    expect(layouts[0]?.saves?.microseconds).toBeGreaterThan(0);
+    expect(layouts[1]?.saves?.microseconds).toBeCloseTo(layouts[0]?.saves?.microseconds ?? Number.NaN, 9);
+    expect((await compare(convolutions, inNhwc)).verdict).not.toMatch(/faster|slower/);
+  });
+
+  it("is a step on the stack that runs the file as it is, and in nodes that ONNX Runtime keeps", async () => {
+    for (const options of [{ stack: "cudnn", half: "fp16" }, { nhwcForm: "ort-cuda" }] as const) {
+      const made = await fix(convolutions, { ...named, ...options, dryRun: true });
+      const layout = made.account?.find(({ step }) => step === "layout");
+      expect(layout?.saves?.microseconds).toBeGreaterThan(0);
+      expect(made.notes.filter(({ message }) => /turns this NHWC back/.test(message))).toEqual([]);
+    }
+  });
+
+  it("is not written where nobody names it", async () => {
+    const { notes, account } = await fix(convolutions, { ...unsafeFixes, dryRun: true });
+    expect(notes.filter(({ pass }) => pass === "channels-last")).toEqual([]);
+    expect(account?.map(({ step }) => step) ?? []).not.toContain("layout");
+  });
+});

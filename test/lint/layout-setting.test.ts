@@ -1,0 +1,71 @@
+/** Where a setting of the stack decides the layout: one account with the stack that has it, and no command that does not. */
+import { describe, expect } from "vitest";
+import { fix } from "../../src/api/fix.ts";
+import { lint } from "../../src/api/lint.ts";
+import { layoutSettingOf, stackIds, stacks } from "../../src/hardware/stacks.ts";
+import { unsafeFixes } from "../unsafe-fixes.ts";
+import { eachModel, zooModel } from "../zoo.ts";
+
+const models = ["espcn", "misaligned_cnn", "squeezenet"];
+const ofLayout = new Set(["TC301", "TC302"]);
+
+describe.each(stackIds)("on %s", (id) => {
+  const stack = stacks[id];
+  const setting = layoutSettingOf(stack);
+
+  eachModel(models)("%s: a command is named for the layout only where the file decides it", async (name) => {
+    const { account, groups, findings } = await lint(zooModel(name), { stack: id, verbose: true });
+    if (stack.layout === "file") return;
+    expect(account.filter(({ step, command }) => step === "layout" && command !== undefined)).toEqual([]);
+    const found = [...groups, ...findings].filter(({ code }) => ofLayout.has(code));
+    for (const each of found) {
+      expect(each).toMatchObject({ fixCommand: null, fix: "none", setting });
+      expect(each.severity).not.toBe("error");
+    }
+    for (const options of [unsafeFixes, { half: "fp16", nhwc: true, nhwcOnlyWhereFaster: true }] as const) {
+      const made = await fix(zooModel(name), { ...options, stack: id, dryRun: true });
+      expect(made.account?.map(({ step }) => step) ?? []).not.toContain("layout");
+      expect(made.notes.filter(({ kind, pass }) => kind === "changed" && pass === "channels-last")).toEqual(
+        [],
+      );
+    }
+  });
+});
+
+describe("prefer_nhwc on ort-cuda", () => {
+  eachModel(["densenet121", "resnet50", "squeezenet", "yolo"])(
+    "%s: its step leaves what --stack ort-cuda-nhwc predicts, in half and as stored",
+    async (name) => {
+      const { account, groups } = await lint(zooModel(name));
+      const layout = account.find(({ step }) => step === "layout");
+      const withIt = await lint(zooModel(name), { stack: "ort-cuda-nhwc" });
+      expect(layout?.microseconds).toBeCloseTo(withIt.predicted.microseconds, 6);
+      expect(layout?.written?.after).toBeCloseTo(withIt.account[0]?.microseconds ?? Number.NaN, 6);
+      const parts = groups.filter(({ step }) => step === "layout");
+      const sum = parts.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+      expect(sum).toBeCloseTo(layout?.saves?.microseconds ?? Number.NaN, 6);
+    },
+  );
+
+  eachModel(["sd_unet", "seg_unet", "video_unet_192"])(
+    "%s: comes behind all that commands do, and before the author's",
+    async (name) => {
+      const order = ["exported", "precision", "safe", "half", "kept", "layout", "author"];
+      const { account } = await lint(zooModel(name));
+      const places = account.map(({ step }) => order.indexOf(step));
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      expect(account.map(({ step }) => step)).toContain("kept");
+    },
+  );
+
+  eachModel(["sd_unet"])("%s: claims nothing of Transposes that it may spare", async (name) => {
+    const { groups, unlisted } = await lint(zooModel(name), { verbose: true });
+    expect(groups.filter(({ code }) => code === "TC302")).toEqual([]);
+    const left = unlisted?.groups.filter(({ code }) => code === "TC302") ?? [];
+    expect(left.length).toBeGreaterThan(0);
+    for (const { saves, setting } of left) {
+      expect(saves?.low).toBeLessThanOrEqual(0);
+      expect(setting).toEqual({ option: "prefer_nhwc", stack: "ort-cuda-nhwc" });
+    }
+  });
+});
