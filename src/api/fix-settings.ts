@@ -11,6 +11,7 @@ import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from ".
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
 import { halfOf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
+import { once } from "../ir/once.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
 import { isCustom } from "../lint/plugin/custom-rule.ts";
@@ -118,14 +119,6 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload),
     inHalf: inHalfOf(fixes, lint, workload, half),
     inLayout: once(() => writtenInLayout(fixes, settings, workload)),
-  };
-}
-
-function once<T>(work: () => T): () => T {
-  let known: { readonly result: T } | undefined;
-  return () => {
-    known ??= { result: work() };
-    return known.result;
   };
 }
 

@@ -55,7 +55,8 @@ export class SegmentSource implements ByteSource {
       if (known < here.length - from) return known;
     }
     let end = first + 1;
-    for (let next = this.segments[end]; next !== undefined && !isLarge(next); next = this.segments[end]) end++;
+    for (let next = this.segments[end]; next !== undefined && !isLarge(next); next = this.segments[end])
+      end++;
     return (this.#starts[end] ?? this.size) - offset;
   }
 
