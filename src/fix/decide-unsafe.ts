@@ -50,20 +50,20 @@ export function decideUnsafe(fixes: SafeFixes, settings: FixSettings, file: Work
   if (keepsTypes(settings)) return floatInLayout(fixes, settings, file);
   if (!changesTypes(settings))
     return paddedBehind(plain(), inTarget, settings, (safe) => floatFrom(safe, settings, file));
-  const inHalf = (options: Partial<FixSettings["options"]>) =>
-    halved(inTarget, { ...settings, options: { ...settings.options, ...options } }, file);
   const foreseen = layoutInHalf(inTarget.fixed.model, settings, file);
+  const isLaidOut = foreseen !== undefined;
   if (settings.options.halfOnlyWhereFaster !== true) {
-    const asked = paddedBehind(inHalf({}), inTarget, settings, (safe) => halved(safe, settings, file));
+    const inHalf = (safe: SafeFix) => fastestHalf(halvedWays(safe, settings, file, isLaidOut), settings);
+    const asked = paddedBehind(inHalf(inTarget), inTarget, settings, inHalf);
     return asked.isHalved || stored === inTarget ? { ...asked, foreseen } : notHalved(plain(), asked);
   }
-  const halves = [inHalf({})];
-  if (foreseen !== undefined) halves.push(inHalf({ nhwcFollows: true }));
+  const halves = halvedWays(inTarget, settings, file, isLaidOut);
   const beside = besideHalf(fixes, settings, file);
   const best = fastest(beside, plain(), halves, settings);
   if (best.isHalved) return { ...best, foreseen };
   // What is told of is the file that half asked for by name makes.
-  const named = inHalf({ halfOnlyWhereFaster: false });
+  const byName = { ...settings, options: { ...settings.options, halfOnlyWhereFaster: false } };
+  const named = fastestHalf(halvedWays(inTarget, byName, file, isLaidOut), byName);
   return { ...leftFloat(beside, best, named, settings), foreseen };
 }
 
@@ -195,6 +195,50 @@ function whyLeft(beside: Beside, { fixed }: Unsafe, settings: FixSettings): FixN
 function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
   const why = low > 0 ? "below --min-saving" : "and may save nothing";
   return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
+}
+
+/**
+ * In half, and in half as it is chosen where NHWC comes behind it (`isLaidOut`): another one where a product's price decided what is half, and that is
+ * the price in NCHW.
+ */
+function halvedWays(
+  safe: SafeFix,
+  settings: FixSettings,
+  file: Workload,
+  isLaidOut: boolean,
+): readonly [Unsafe, ...Unsafe[]] {
+  const plain = halved(safe, settings, file);
+  if (!isLaidOut || !isByPrice(plain.fixed)) return [plain];
+  return [plain, halved(safe, nhwcFollowing(settings), file)];
+}
+
+function isByPrice({ notes }: FixedModel): boolean {
+  return notes.some((note) => note.isByPrice === true);
+}
+
+function nhwcFollowing(settings: FixSettings): FixSettings {
+  return { ...settings, options: { ...settings.options, nhwcFollows: true } };
+}
+
+/** Asked for by name: the one that takes the least as it is written. */
+function fastestHalf([first, ...rest]: readonly [Unsafe, ...Unsafe[]], settings: FixSettings): Unsafe {
+  const timeOf = ({ fixed }: Unsafe) => asWritten(fixed.model, settings).timeline.microseconds;
+  let best = first;
+  for (const each of rest) if (each.isHalved && timeOf(each) < timeOf(best)) best = each;
+  return best;
+}
+
+/** What safe fixes leave, `half` being that in half, in the layout that pays there. */
+export function halfInLayout(
+  { inTarget }: SafeFixes,
+  half: FixedModel,
+  settings: FixSettings,
+  file: Workload,
+): FixedModel {
+  const plain = { safe: inTarget, ...laidOut(half, settings, file), isHalved: half.changed };
+  if (!isByPrice(half) || layoutInHalf(inTarget.fixed.model, settings, file) === undefined)
+    return plain.fixed;
+  return fastestHalf([plain, halved(inTarget, nhwcFollowing(settings), file)], settings).fixed;
 }
 
 /** In half, and then in the layout that pays there. */

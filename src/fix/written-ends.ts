@@ -9,7 +9,7 @@ import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { decidedIn } from "./decide-layout.ts";
 import type { SafeFixes } from "./decide-stored.ts";
-import { besideHalf, laidOut } from "./decide-unsafe.ts";
+import { besideHalf, halfInLayout } from "./decide-unsafe.ts";
 import { type FixedModel, type FixSettings, priced } from "./pipeline.ts";
 import { askedInHalf, unlessRefused } from "./storable.ts";
 import { asWritten } from "./stored-types.ts";
@@ -39,8 +39,8 @@ export function writtenInHalf(
   const beside = besideHalf(fixes, settings, file);
   return (isLaidOut) => {
     if (!half.changed) return null;
-    const { fixed } = isLaidOut ? laidOut(half, settings, file) : { fixed: half };
-    const after = asWritten(fixed.model, settings);
+    const { model } = isLaidOut ? halfInLayout(fixes, half, settings, file) : half;
+    const after = asWritten(model, settings);
     const written = writtenBetween(beside.file, after, settings.cost);
     return { after, written, isSure: isSureInHalf(written, beside, settings) };
   };
