@@ -9,7 +9,7 @@ import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
 import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
-import { halfOf } from "../ir/fix-command.ts";
+import { halfOf, isHalf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import { once } from "../ir/once.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
@@ -44,9 +44,10 @@ export const safeFix: FixChoice = {
 };
 
 /** A repair of a model that is linted with `settings`. */
-export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
+export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings {
+  const fix = { ...asked, half: halfIn(asked, settings) };
   const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf, others } = settings;
-  const asked = rules.filter(({ code }) => severities.get(code) !== "off");
+  const active = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
     cost,
@@ -56,8 +57,8 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     minSaving,
     others,
     onlyWhereFaster: true,
-    remaining: (workload) => fixableProducts(asked, workload, cost),
-    passes: [...customPasses(asked), ...passesOf(fix)],
+    remaining: (workload) => fixableProducts(active, workload, cost),
+    passes: [...customPasses(active), ...passesOf(fix)],
     flags: flagsOf(fix),
     rebatch: fix.batch === undefined ? undefined : rebatch,
     options: {
@@ -71,6 +72,14 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
       batch: fix.batch,
     },
   };
+}
+
+/** Half that nobody names is none where the target is of another precision; beside a profile that is what it ran in. */
+function halfIn(
+  { half, halfOnlyWhereFaster }: FixChoice,
+  { target: { precision }, profile }: LintSettings,
+): FixChoice["half"] {
+  return !halfOnlyWhereFaster || isHalf(precision) || profile !== undefined ? half : undefined;
 }
 
 /** Lint settings that ask what `--fix` does to the model. */
@@ -129,7 +138,10 @@ function inHalfOf(
   made: () => FixedModel,
 ): DecidedFix["inHalf"] {
   const half = halfOf(lint.target.precision);
-  const settings = { ...repairOf(lint, { ...safeFix, half, nhwc: true }), mostRead };
+  const settings = {
+    ...repairOf(lint, { ...safeFix, half, halfOnlyWhereFaster: false, nhwc: true }),
+    mostRead,
+  };
   const known = new Map<boolean, WrittenEnd | null | undefined>();
   return (isLaidOut) => {
     if (known.has(isLaidOut)) return known.get(isLaidOut);

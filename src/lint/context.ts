@@ -5,7 +5,7 @@ import type { Facts } from "../facts/infer.ts";
 import type { UnresolvedProduct } from "../facts/products.ts";
 import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
-import { isHalf } from "../ir/fix-command.ts";
+import { isHalf, mayBecomeHalf } from "../ir/fix-command.ts";
 import type { Model } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
 import { changeBetween } from "../workload/change.ts";
@@ -85,6 +85,11 @@ export class LintContext implements Workload {
   /** Whether a profile measured its times, or those that they follow from. */
   get isMeasured(): boolean {
     return this.timeline.steps.some(({ measured }) => measured !== undefined);
+  }
+
+  /** Whether half precision is a step of it. */
+  get mayBecomeHalf(): boolean {
+    return this.isMeasured || mayBecomeHalf(this.target.precision);
   }
 
   /** Whether somebody knows what channels_last makes of this model. */
