@@ -112,13 +112,14 @@ function isLaidOut({ regions }: FixedModel): boolean {
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
   file: Workload,
-  { safe: { after }, padded, fixed, isHalved, foreseen }: Unsafe,
+  { safe: { after }, padded, fixed, isHalved, foreseen, turned }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
   const layout: AccountState[] = isLaidOut(fixed)
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
-  if (!changesTypes(settings)) return layout;
+  if (!changesTypes(settings))
+    return layout.map((state) => ({ ...state, workload: turned ?? state.workload }));
   const { precision } = settings.target;
   const half: AccountState[] =
     isHalved && !isHalf(precision) ? [{ step: "half", workload: inHalfOf(after, settings) }] : [];
