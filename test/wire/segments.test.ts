@@ -1,5 +1,6 @@
 /** A file that exists as pieces is walked through without the weights among them: those may be computed of what nobody reads. */
 import { expect, test } from "vitest";
+import { rejectForeign } from "../../src/onnx/sniff.ts";
 import { Cursor } from "../../src/wire/cursor.ts";
 import { SegmentSource } from "../../src/wire/segments.ts";
 import type { ByteSource } from "../../src/wire/source.ts";
@@ -47,4 +48,8 @@ test.each([
     [1, weightBytes],
   ]);
   expect(texts).toEqual(["a", "a"]);
+});
+
+test("what a file is, is told by its first bytes, and not by weights that come early", () => {
+  expect(() => rejectForeign(new SegmentSource("model", pieces()))).not.toThrow();
 });
