@@ -12,7 +12,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * TFLOP/s in FP16 and 404 in TF32 for an 8192³ product. TensorRT 11 builds strongly typed engines: there the type in
  * the file is the type that runs.
  *
- * The saving is the predicted time of the whole model as it stands (or in TF32, where `--precision tf32` is asked) less
+ * The saving is the predicted time of the whole model as it stands less
  * its time in half precision, and the percentage in the message is of the former. A file in half has Casts, and may keep nodes
  * in FP32: the account's step "FP32 kept, Casts" has what these take, and the finding is listed where the file is sure to gain.
  *
@@ -31,7 +31,8 @@ import { defineRule } from "../src/lint/rule.ts";
  * with the original before it is written.
  *
  * ## Options
- * `--precision` tells what the rest of the report assumes; `as-is` costs the model in the types it has.
+ * `--precision` tells what the rest of the report assumes. Who names `as-is` (the types that the file has), `tf32` or `fp32` has decided on half
+ * precision: it is neither a finding nor a step then.
  *
  * ## References
  * - [Mixed precision training guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/mixed-precision-training/index.html)
@@ -47,6 +48,7 @@ export default defineRule({
     fp32: "FP32 in the file: {count} of {products} products; in {format} the model takes {percent} % less time",
   },
   *check(context) {
+    if (!context.mayBecomeHalf) return;
     // Quantized products are FP32 where a stack multiplies no codes, which TC205 is about: half precision leaves them as they are.
     const found = context.products.filter(
       ({ sizes, codes }) => isFullPrecision(sizes.dtype) && codes === undefined,

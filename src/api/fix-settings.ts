@@ -10,8 +10,9 @@ import { savedByPass } from "../fix/saved.ts";
 import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
 import { undoesLayout } from "../hardware/stacks.ts";
-import { halfOf } from "../ir/fix-command.ts";
+import { halfOf, isHalf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
+import { once } from "../ir/once.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
 import { isCustom } from "../lint/plugin/custom-rule.ts";
@@ -44,9 +45,10 @@ export const safeFix: FixChoice = {
 };
 
 /** A repair of a model that is linted with `settings`. */
-export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
+export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings {
+  const fix = { ...asked, half: halfIn(asked, settings) };
   const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf, others } = settings;
-  const asked = rules.filter(({ code }) => severities.get(code) !== "off");
+  const active = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
     cost,
@@ -56,8 +58,8 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
     minSaving,
     others,
     onlyWhereFaster: true,
-    remaining: (workload) => fixableProducts(asked, workload, cost),
-    passes: [...customPasses(asked), ...passesOf(fix, target)],
+    remaining: (workload) => fixableProducts(active, workload, cost),
+    passes: [...customPasses(active), ...passesOf(fix, target)],
     flags: flagsOf(fix),
     rebatch: fix.batch === undefined ? undefined : rebatch,
     options: {
@@ -71,6 +73,14 @@ export function repairOf(settings: LintSettings, fix: FixChoice): FixSettings {
       batch: fix.batch,
     },
   };
+}
+
+/** Half that nobody names is none where the target is of another precision; beside a profile that is what it ran in. */
+function halfIn(
+  { half, halfOnlyWhereFaster }: FixChoice,
+  { target: { precision }, profile }: LintSettings,
+): FixChoice["half"] {
+  return !halfOnlyWhereFaster || isHalf(precision) || profile !== undefined ? half : undefined;
 }
 
 /** Lint settings that ask what `--fix` does to the model. */
@@ -122,14 +132,6 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   };
 }
 
-function once<T>(work: () => T): () => T {
-  let known: { readonly result: T } | undefined;
-  return () => {
-    known ??= { result: work() };
-    return known.result;
-  };
-}
-
 function inHalfOf(
   fixes: SafeFixes,
   lint: LintSettings,
@@ -137,7 +139,10 @@ function inHalfOf(
   made: () => FixedModel,
 ): DecidedFix["inHalf"] {
   const half = halfOf(lint.target.precision);
-  const settings = { ...repairOf(lint, { ...safeFix, half, nhwc: true }), mostRead };
+  const settings = {
+    ...repairOf(lint, { ...safeFix, half, halfOnlyWhereFaster: false, nhwc: true }),
+    mostRead,
+  };
   const known = new Map<boolean, WrittenEnd | null | undefined>();
   return (isLaidOut) => {
     if (known.has(isLaidOut)) return known.get(isLaidOut);

@@ -114,8 +114,8 @@ export function readFixFlags(argv: FixArguments, precision: string | undefined):
   }
   const unsafe = argv["unsafe-fixes"] ?? false;
   const named = precision === "fp16" || precision === "bf16" ? precision : undefined;
-  // Who asks for codes is not given halves instead.
-  const half = named ?? (unsafe && precision !== "int8" ? "fp16" : undefined);
+  // Who names another is not given halves instead.
+  const half = named ?? (unsafe && precision === undefined ? "fp16" : undefined);
   const isLaidOut = argv.layout === "nhwc" || unsafe;
   checkDependent(argv, isLaidOut, half !== undefined);
   if (argv.target === "ort-cuda" && argv.verify !== false && argv.diff !== true) {

@@ -4,9 +4,8 @@
  */
 
 import { isHalf } from "../ir/fix-command.ts";
-import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { changeBetween, type WorkloadChange } from "../workload/change.ts";
+import { changeBetween } from "../workload/change.ts";
 import { lossElsewhere } from "../workload/elsewhere.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -14,6 +13,7 @@ import { writtenBetween } from "../workload/written.ts";
 import { left, type SafeFix } from "./decide.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import { type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
+import { halfNotes, leftFloat } from "./left-float.ts";
 import {
   asStored,
   changesTypes,
@@ -38,6 +38,8 @@ export interface Unsafe {
   readonly isHalved: boolean;
   /** The layout step of the model's account in half, before anything is written; undefined where it has none. */
   readonly foreseen?: LayoutDecision | undefined;
+  /** What it is decided to be in another layout, in a file whose types nobody changes; undefined where that was asked for by name. */
+  readonly turned?: Workload | undefined;
 }
 
 /**
@@ -50,20 +52,20 @@ export function decideUnsafe(fixes: SafeFixes, settings: FixSettings, file: Work
   if (keepsTypes(settings)) return floatInLayout(fixes, settings, file);
   if (!changesTypes(settings))
     return paddedBehind(plain(), inTarget, settings, (safe) => floatFrom(safe, settings, file));
-  const inHalf = (options: Partial<FixSettings["options"]>) =>
-    halved(inTarget, { ...settings, options: { ...settings.options, ...options } }, file);
   const foreseen = layoutInHalf(inTarget.fixed.model, settings, file);
+  const isLaidOut = foreseen !== undefined;
   if (settings.options.halfOnlyWhereFaster !== true) {
-    const asked = paddedBehind(inHalf({}), inTarget, settings, (safe) => halved(safe, settings, file));
+    const inHalf = (safe: SafeFix) => fastestHalf(halvedWays(safe, settings, file, isLaidOut), settings);
+    const asked = paddedBehind(inHalf(inTarget), inTarget, settings, inHalf);
     return asked.isHalved || stored === inTarget ? { ...asked, foreseen } : notHalved(plain(), asked);
   }
-  const halves = [inHalf({})];
-  if (foreseen !== undefined) halves.push(inHalf({ nhwcFollows: true }));
+  const halves = halvedWays(inTarget, settings, file, isLaidOut);
   const beside = besideHalf(fixes, settings, file);
   const best = fastest(beside, plain(), halves, settings);
   if (best.isHalved) return { ...best, foreseen };
   // What is told of is the file that half asked for by name makes.
-  const named = inHalf({ halfOnlyWhereFaster: false });
+  const byName = { ...settings, options: { ...settings.options, halfOnlyWhereFaster: false } };
+  const named = fastestHalf(halvedWays(inTarget, byName, file, isLaidOut), byName);
   return { ...leftFloat(beside, best, named, settings), foreseen };
 }
 
@@ -125,10 +127,6 @@ function notHalved(plain: Unsafe, { fixed: { notes } }: Unsafe): Unsafe {
   return { ...plain, fixed: { ...plain.fixed, notes: [...halfNotes(notes), ...plain.fixed.notes] } };
 }
 
-function halfNotes(notes: readonly FixNote[]): readonly FixNote[] {
-  return notes.filter(({ kind, pass }) => kind !== "changed" && pass === "half");
-}
-
 export function layoutInHalf(
   model: OpenModel,
   settings: FixSettings,
@@ -173,28 +171,48 @@ function fastest(beside: Beside, plain: Unsafe, halves: readonly Unsafe[], setti
   return best;
 }
 
-/** With what the half pass says, and why it was not heard, where it would have changed something. */
-function leftFloat(beside: Beside, plain: Unsafe, named: Unsafe, settings: FixSettings): Unsafe {
-  const why = named.isHalved ? [whyLeft(beside, named, settings)] : [];
-  const notes = [...why, ...halfNotes(named.fixed.notes), ...plain.fixed.notes];
-  return { ...plain, fixed: { ...plain.fixed, notes } };
+/**
+ * In half, and in half as it is chosen where NHWC comes behind it (`isLaidOut`): another one where a product's price decided what is half, and that is
+ * the price in NCHW.
+ */
+function halvedWays(
+  safe: SafeFix,
+  settings: FixSettings,
+  file: Workload,
+  isLaidOut: boolean,
+): readonly [Unsafe, ...Unsafe[]] {
+  const plain = halved(safe, settings, file);
+  if (!isLaidOut || !isByPrice(plain.fixed)) return [plain];
+  return [plain, halved(safe, nhwcFollowing(settings), file)];
 }
 
-function whyLeft(beside: Beside, { fixed }: Unsafe, settings: FixSettings): FixNote {
-  const saves = writtenBetween(beside.file, asWritten(fixed.model, settings), settings.cost);
-  const isSure = isSureGain(saves, beside.file, settings);
-  const reason = isSure
-    ? "it is predicted to save less than --min-saving of what is done instead"
-    : whyNot(saves);
-  const isLaidOut = fixed.regions.some(({ pass }) => pass === "channels-last");
-  const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
-  const message = `left FP32: ${what} is ${isSure ? `not written: ${reason}` : reason}; --precision ${halfOf(settings.options)} stores it all the same`;
-  return { kind: "blocked", pass: "half", node: undefined, message };
+function isByPrice({ notes }: FixedModel): boolean {
+  return notes.some((note) => note.isByPrice === true);
 }
 
-function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
-  const why = low > 0 ? "below --min-saving" : "and may save nothing";
-  return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
+function nhwcFollowing(settings: FixSettings): FixSettings {
+  return { ...settings, options: { ...settings.options, nhwcFollows: true } };
+}
+
+/** Asked for by name: the one that takes the least as it is written. */
+function fastestHalf([first, ...rest]: readonly [Unsafe, ...Unsafe[]], settings: FixSettings): Unsafe {
+  const timeOf = ({ fixed }: Unsafe) => asWritten(fixed.model, settings).timeline.microseconds;
+  let best = first;
+  for (const each of rest) if (each.isHalved && timeOf(each) < timeOf(best)) best = each;
+  return best;
+}
+
+/** What safe fixes leave, `half` being that in half, in the layout that pays there. */
+export function halfInLayout(
+  { inTarget }: SafeFixes,
+  half: FixedModel,
+  settings: FixSettings,
+  file: Workload,
+): FixedModel {
+  const plain = { safe: inTarget, ...laidOut(half, settings, file), isHalved: half.changed };
+  if (!isByPrice(half) || layoutInHalf(inTarget.fixed.model, settings, file) === undefined)
+    return plain.fixed;
+  return fastestHalf([plain, halved(inTarget, nhwcFollowing(settings), file)], settings).fixed;
 }
 
 /** In half, and then in the layout that pays there. */
@@ -226,20 +244,21 @@ export function laidOut(
   before: FixedModel,
   settings: FixSettings,
   file: Workload,
-): Pick<Unsafe, "fixed" | "padded"> {
+): Pick<Unsafe, "fixed" | "padded" | "turned"> {
   const { model } = before;
   const passes = layoutPasses(settings);
   if (passes.length === 0) return { fixed: before, padded: model };
   const stored = isTimedAsStored(settings) ? asStored(settings) : settings;
-  return { fixed: inTurn(before, inLayout(model, { ...stored, passes }, file)), padded: model };
+  const { fixed, turned } = inLayout(model, { ...stored, passes }, file);
+  return { fixed: inTurn(before, fixed), padded: model, turned };
 }
 
 /** As asked for, or where it is predicted to be faster; the model as it is with the reasons where it is not. */
-function inLayout(model: OpenModel, settings: FixSettings, file: Workload): FixedModel {
-  if (settings.options.nhwcOnlyWhereFaster !== true) return runToFixedPoint(model, settings);
+function inLayout(model: OpenModel, settings: FixSettings, file: Workload): Pick<Unsafe, "fixed" | "turned"> {
+  if (settings.options.nhwcOnlyWhereFaster !== true) return { fixed: runToFixedPoint(model, settings) };
   const decision = decideLayout(model, settings, file);
   if (decision !== undefined && decision.declined === undefined && decision.needsHalf !== true)
-    return runToFixedPoint(model, settings);
+    return { fixed: runToFixedPoint(model, settings), turned: decision.after };
   const reason = decision?.declined ?? belowThreshold;
   const notes = settings.passes.flatMap((pass) =>
     pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).notes.map((note): FixNote => {
@@ -249,5 +268,5 @@ function inLayout(model: OpenModel, settings: FixSettings, file: Workload): Fixe
       return { kind: "blocked", pass: name, node: note.node, message };
     }),
   );
-  return { ...unchanged(model), notes };
+  return { fixed: { ...unchanged(model), notes } };
 }

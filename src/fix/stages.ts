@@ -1,6 +1,7 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
 
 import { isHalf, isOfTypes } from "../ir/fix-command.ts";
+import { once } from "../ir/once.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { AccountState } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
@@ -17,6 +18,7 @@ import { inTurn } from "./rounds.ts";
 import { isStorable, storedInHalf } from "./storable.ts";
 import { asWritten, isTimedAsStored } from "./stored-types.ts";
 import { type Beside, isSureInHalf } from "./sure-gain.ts";
+import { foreseenHalf } from "./written-ends.ts";
 
 export interface Staged extends NotMade {
   readonly fixed: FixedModel;
@@ -28,9 +30,9 @@ export interface Staged extends NotMade {
 /** All passes of `settings`, stage by stage. Throws InputError. */
 export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const file = priced(original, settings);
-  const fixes = decideStored(original, decideSafe(original, settings), settings, (safe) =>
-    isStorable(() => storedInHalf(safe, settings)),
-  );
+  const found = decideSafe(original, settings);
+  const half = once(() => storedInHalf(found, settings));
+  const fixes = decideStored(original, found, settings, () => isStorable(half));
   const behind = decideUnsafe(fixes, settings, file);
   const { safe } = behind;
   const made = inTurn(safe.fixed, behind.fixed);
@@ -38,7 +40,11 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
-  const states = statesOf(original, fixes, behind, settings);
+  const states = statesOf(original, fixes, behind, settings).map((state) =>
+    state.step === "precision" && !changesTypes(settings)
+      ? { ...state, ...foreseenHalf(fixes, settings, file, half) }
+      : state,
+  );
   const fixed = withLayoutNotes(made, states, { fixes, settings, file });
   return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };
 }
@@ -109,13 +115,14 @@ function isLaidOut({ regions }: FixedModel, { target, options }: FixSettings): b
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
   file: Workload,
-  { safe: { after }, padded, fixed, isHalved, foreseen }: Unsafe,
+  { safe: { after }, padded, fixed, isHalved, foreseen, turned }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
   const layout: AccountState[] = isLaidOut(fixed, settings)
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
-  if (!changesTypes(settings)) return layout;
+  if (!changesTypes(settings))
+    return layout.map((state) => ({ ...state, workload: turned ?? state.workload }));
   const { precision } = settings.target;
   const half: AccountState[] =
     isHalved && !isHalf(precision) ? [{ step: "half", workload: inHalfOf(after, settings) }] : [];

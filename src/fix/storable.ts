@@ -19,14 +19,19 @@ export const halfPasses: Readonly<Record<Half, readonly Pass[]>> = {
 /** Of larger tensors nothing is read before a repair is asked for: half precision takes them to be in its range. Masks and epsilons are small. */
 export const mostRead = 128 << 10;
 
-/** What safe fixes leave as it is stored in the half that the target computes in, asked for by name. Throws InputError. */
-export function storedInHalf({ fixed }: SafeFix, settings: FixSettings): FixedModel {
+/** A repair that stores the half that the target computes in, asked for by name. */
+export function askedInHalf(settings: FixSettings): FixSettings {
   const named = { ...settings.options, halfOnlyWhereFaster: false, halfUnpriced: true };
   const asked = { ...settings, options: named, mostRead };
-  if (changesTypes(settings)) return broughtToHalf(fixed, asked);
+  if (changesTypes(settings)) return asked;
   const type = halfOf(settings.target.precision);
   const options = { ...named, halfType: type === "bf16" ? "bfloat16" : "float16" } as const;
-  return broughtToHalf(fixed, { ...asked, options, passes: [...settings.passes, ...halfPasses[type]] });
+  return { ...asked, options, passes: [...settings.passes, ...halfPasses[type]] };
+}
+
+/** What safe fixes leave as it is stored in that half. Throws InputError. */
+export function storedInHalf({ fixed }: SafeFix, settings: FixSettings): FixedModel {
+  return broughtToHalf(fixed, askedInHalf(settings));
 }
 
 /** Whether that is another file; what only its weights could tell is taken to be. */

@@ -1,13 +1,17 @@
 /** @file What the files that commands write take, and save: linting names the command of one that is sure to gain. */
-import { isOfCodes } from "../ir/fix-command.ts";
-import type { WrittenSaving } from "../workload/account.ts";
+import { isHalf, isOfCodes } from "../ir/fix-command.ts";
+import { channelsLast } from "../passes/channels-last/channels-last.ts";
+import type { AccountState, WrittenSaving } from "../workload/account.ts";
+import { changeBetween } from "../workload/change.ts";
+import { isMeasured } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { decidedIn } from "./decide-layout.ts";
 import type { SafeFixes } from "./decide-stored.ts";
-import { besideHalf, laidOut } from "./decide-unsafe.ts";
+import { besideHalf, halfInLayout } from "./decide-unsafe.ts";
 import { type FixedModel, type FixSettings, priced } from "./pipeline.ts";
+import { askedInHalf, unlessRefused } from "./storable.ts";
 import { asWritten } from "./stored-types.ts";
 import { isSureInHalf } from "./sure-gain.ts";
 
@@ -35,8 +39,8 @@ export function writtenInHalf(
   const beside = besideHalf(fixes, settings, file);
   return (isLaidOut) => {
     if (!half.changed) return null;
-    const { fixed } = isLaidOut ? laidOut(half, settings, file) : { fixed: half };
-    const after = asWritten(fixed.model, settings);
+    const { model } = isLaidOut ? halfInLayout(fixes, half, settings, file) : half;
+    const after = asWritten(model, settings);
     const written = writtenBetween(beside.file, after, settings.cost);
     return { after, written, isSure: isSureInHalf(written, beside, settings) };
   };
@@ -56,4 +60,27 @@ export function writtenInLayout(
   if (decision === undefined) return undefined;
   const { after, declined } = decision;
   return { after, written: writtenBetween(before, after, settings.cost), isSure: declined === undefined };
+}
+
+/**
+ * Of a repair that stores no half: what lint says of the step to it where it saves beyond doubt without Casts, which is that it may save nothing where no file in
+ * half is sure to gain with them. `made` is what safe fixes leave, brought to half.
+ */
+export function foreseenHalf(
+  fixes: SafeFixes,
+  settings: FixSettings,
+  file: Workload,
+  made: () => FixedModel,
+): Pick<AccountState, "unsure" | "unwritten"> {
+  const { target, cost } = settings;
+  if (!isHalf(target.precision) || isMeasured(file.timeline.steps)) return {};
+  if (changeBetween(pricedAt(file, "as-is", cost), file, cost).saves.low <= 0) return {};
+  const half = askedInHalf(settings);
+  const laidOut = { ...half.options, nhwcOnlyWhereFaster: true };
+  const both = { ...half, options: laidOut, passes: [...half.passes, channelsLast] };
+  const end = (isLaidOut: boolean) =>
+    unlessRefused(() => writtenInHalf(fixes, both, file, made())(isLaidOut));
+  const alone = end(false);
+  if (alone === null) return { unsure: true, unwritten: true };
+  return alone === undefined || alone.isSure || end(true)?.isSure === true ? {} : { unsure: true };
 }

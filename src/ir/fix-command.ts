@@ -42,3 +42,11 @@ export function isOfCodes(precision: string): boolean {
 export function isHalf(precision: string): precision is Half {
   return precision === "fp16" || precision === "bf16";
 }
+
+/**
+ * Whether half precision that nobody names is a step at all: who has a target compute in TF32, FP32 or the types that the file stores has decided on
+ * it. `int8` is what a file is quantized for, of which half may be a part.
+ */
+export function mayBecomeHalf(precision: string): boolean {
+  return isOfTypes(precision);
+}

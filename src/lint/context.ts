@@ -6,7 +6,7 @@ import type { UnresolvedProduct } from "../facts/products.ts";
 import { type LayoutSetting, layoutSettingOf } from "../hardware/stacks.ts";
 import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
-import { isHalf } from "../ir/fix-command.ts";
+import { isHalf, mayBecomeHalf } from "../ir/fix-command.ts";
 import type { Model } from "../ir/model.ts";
 import type { Work } from "../ops/work.ts";
 import { changeBetween } from "../workload/change.ts";
@@ -91,6 +91,11 @@ export class LintContext implements Workload {
   /** What makes the stack run NHWC, where no file does. */
   get layoutSetting(): LayoutSetting | undefined {
     return layoutSettingOf(this.target.stack);
+  }
+
+  /** Whether half precision is a step of it. */
+  get mayBecomeHalf(): boolean {
+    return this.isMeasured || mayBecomeHalf(this.target.precision);
   }
 
   /** Whether somebody knows what channels_last makes of this model. */

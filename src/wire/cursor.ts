@@ -277,10 +277,11 @@ export class Cursor {
     let low = 0;
     let high = 0;
     const available = Math.min(10, this.#end - this.#position);
-    const window = this.#bytes(this.#position, available);
-    const at = this.#position - this.#windowStart;
+    const near = Math.min(available, this.#ahead(this.#position));
+    let window = this.#bytes(this.#position, near);
     for (let i = 0; i < available; i++) {
-      const byte = window[at + i] ?? 0;
+      if (i === near) window = this.#bytes(this.#position, available);
+      const byte = window[this.#position - this.#windowStart + i] ?? 0;
       const bits = byte & 0x7f;
       if (i < 4) low |= bits << (7 * i);
       else if (i === 4) {
@@ -300,13 +301,19 @@ export class Cursor {
     throw this.error("bad-varint", `${what} is longer than 64 bits`);
   }
 
+  /** How many bytes may be read that are not asked for. */
+  #ahead(offset: number): number {
+    return this.source.ahead?.(offset) ?? largeWindowBytes;
+  }
+
   /** The window, made to cover [offset, offset + length). */
   #bytes(offset: number, length: number): Buffer {
     const from = offset - this.#windowStart;
     if (from >= 0 && from + length <= this.#window.length) return this.#window;
     const straightOn = from >= 0 && from <= this.#window.length && this.#window.length > 0;
     this.#windowBytes = straightOn ? Math.min(this.#windowBytes * 2, largeWindowBytes) : smallWindowBytes;
-    const size = Math.min(Math.max(length, this.#windowBytes), this.#limit - offset);
+    const wanted = Math.min(this.#windowBytes, this.#ahead(offset));
+    const size = Math.min(Math.max(length, wanted), this.#limit - offset);
     if (size < length) throw this.error("truncated", `the file ends inside field ${this.field}`);
     // A fresh buffer a refill: text slices copy, so nothing holds on to the old one.
     this.#window = Buffer.allocUnsafeSlow(size);

@@ -1,7 +1,10 @@
 /** @file A spliced file as a source of its own: readable at any offset before a byte of it is written. */
 import { WireError } from "./error.ts";
 import type { ByteSource } from "./source.ts";
-import { type Segment, segmentsLength } from "./splice.ts";
+import { lengthOf, type Segment, segmentsLength } from "./splice.ts";
+
+/** Longer ones, as weights are, are read where somebody asks for what is in them, and not ahead. */
+const largeBytes = 64 << 10;
 
 /** The concatenation of segments. Closing it leaves the sources of its copies open. */
 export class SegmentSource implements ByteSource {
@@ -18,7 +21,7 @@ export class SegmentSource implements ByteSource {
     let start = 0;
     this.#starts = segments.map((segment) => {
       const here = start;
-      start += segment.kind === "bytes" ? segment.bytes.length : segment.length;
+      start += lengthOf(segment);
       return here;
     });
   }
@@ -35,12 +38,26 @@ export class SegmentSource implements ByteSource {
       const segment = this.segments[index];
       const from = offset + done - (this.#starts[index] ?? 0);
       if (segment === undefined) return;
-      const length = segment.kind === "bytes" ? segment.bytes.length : segment.length;
-      const part = target.subarray(done, Math.min(target.length, done + length - from));
+      const part = target.subarray(done, Math.min(target.length, done + lengthOf(segment) - from));
       if (segment.kind === "bytes") part.set(segment.bytes.subarray(from, from + part.length));
       else segment.source.readInto(segment.offset + from, part);
       done += part.length;
     }
+  }
+
+  /** To the next weights: those that a pass computes may be made of some that are not there. */
+  ahead(offset: number): number {
+    const first = this.#segmentAt(offset);
+    const here = this.segments[first];
+    const from = offset - (this.#starts[first] ?? 0);
+    if (here?.kind === "copy") {
+      const known = here.source.ahead?.(here.offset + from) ?? here.length;
+      if (known < here.length - from) return known;
+    }
+    let end = first + 1;
+    for (let next = this.segments[end]; next !== undefined && !isLarge(next); next = this.segments[end])
+      end++;
+    return (this.#starts[end] ?? this.size) - offset;
   }
 
   close(): void {}
@@ -55,4 +72,8 @@ export class SegmentSource implements ByteSource {
     }
     return low;
   }
+}
+
+function isLarge(segment: Segment): boolean {
+  return segment.kind === "copy" && segment.length > largeBytes;
 }

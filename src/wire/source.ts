@@ -8,6 +8,11 @@ export interface ByteSource {
   readonly size: number;
   /** Copies [offset, offset + target.length) into `target`. Throws WireError `truncated` past the end. */
   readInto(offset: number, target: Uint8Array): void;
+  /**
+   * How many bytes from `offset` on may be read that nobody asked for: what is behind them is computed, or is not to be read at all. No less than 1; any
+   * number where it is left out.
+   */
+  ahead?(offset: number): number;
   close(): void;
 }
 

@@ -144,6 +144,9 @@ function asFile({
   };
 }
 
+/** Microseconds that are left of changes which cancel each other. */
+const rounding = 1e-9;
+
 /**
  * What subtracting one step's interval from the other's leaves room for, and no more than what there is, less what the rest takes at the least:
  * widths of changes add up apart from those of totals, of which either may be measured. Which findings are claimed is decided by the changes
@@ -158,7 +161,7 @@ function subtracted(
   const least = before.low - after.high;
   const most = Math.min(before.high - after.low, before.microseconds - leastOf(left));
   return {
-    microseconds,
+    microseconds: Math.abs(microseconds) < rounding ? 0 : microseconds,
     low: Math.min(microseconds, Math.max(low, least)),
     high: Math.max(microseconds, Math.min(high, most)),
   };

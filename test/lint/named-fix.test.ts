@@ -29,7 +29,7 @@ function choiceOf({ fixCommand }: FindingGroup) {
 
 test.each([
   [undefined, "fp16"],
-  ["tf32", "fp16"],
+  ["tf32", undefined],
   ["bf16", "bf16"],
   ["int8", undefined],
 ] as const)("--unsafe-fixes with --precision %s stores %s", (precision, half) => {

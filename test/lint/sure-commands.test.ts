@@ -162,6 +162,10 @@ test("half whose Casts may take what it saves is said to be so by its row and it
     dryRun: true,
   });
   expect(made.account?.find((each) => each.step === "precision")?.unsure).toBe(true);
+  // And so does one that stores no half.
+  const plain = await fix(zooModel("llama"), { stack: "ort-cuda", dryRun: true });
+  const told = plain.account?.find((each) => each.step === "precision");
+  expect(told && accountCells(told, plain.account ?? []).join(" ")).toBe(said);
   const half = unlisted?.groups.find(({ code }) => code === "TC201");
   expect(half).toMatchObject({ fix: "unsafe", fixCommand: null });
   const text = renderText(reportOf([report], "0"), { ...options, verbose: true });

@@ -29,7 +29,7 @@ function run(context: PassContext): PassResult {
   const products = graph.nodes.filter(({ isProduct }) => isProduct);
   // Products are what it is for: where none has a form in it, nothing else is brought to it either.
   const isFormless = products.length > 0 && !products.some(canBeHalf);
-  const chosen = isFormless ? new Set<FloatNode>() : choose(graph, evidence, context);
+  const { chosen, isForced } = isFormless ? none : choose(graph, evidence, context);
   const kept = keptNotes(graph, chosen, evidence, halfType);
   if (chosen.size === 0) {
     const isIdle = graph.nodes.some((node) => canBeHalf(node) && !evidence.reasons.has(node));
@@ -41,7 +41,13 @@ function run(context: PassContext): PassResult {
   if (halfOnlyWhereFaster === true && nhwcFollows !== true && (microseconds ?? 0) <= 0)
     return { patch: new Patch(), notes: [slowerNote(label), ...kept] };
   const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
-  const changed: PassNote = { kind: "changed", node: undefined, message, microseconds };
+  const changed: PassNote = {
+    kind: "changed",
+    node: undefined,
+    message,
+    microseconds,
+    ...(isForced && { isByPrice: true }),
+  };
   return {
     patch,
     notes: [changed, ...maskNotes(evidence), ...kept],
@@ -54,20 +60,29 @@ function savedBy(patch: Patch, { account, options }: PassContext): number | unde
   return account.microsecondsWith(new Patch()) - account.microsecondsWith(patch);
 }
 
+interface Choice {
+  readonly chosen: ReadonlySet<FloatNode>;
+  /** At any price: products gain nothing by it. */
+  readonly isForced: boolean;
+}
+
+const none: Choice = { chosen: new Set(), isForced: false };
+
 /**
  * Where half is asked for by name and gains nowhere, the model is brought to it all the same: once, so that what was left
  * FP32 for its Casts' sake stays so.
  */
-function choose(graph: FloatGraph, evidence: Evidence, context: PassContext): Set<FloatNode> {
+function choose(graph: FloatGraph, evidence: Evidence, context: PassContext): Choice {
   const { halfOnlyWhereFaster, halfType } = context.options;
   const gaining = chooseHalf(graph, evidence, context);
   const isAsked = halfOnlyWhereFaster !== true && !holds(context.facts, halfType);
-  return gaining.size > 0 || !isAsked ? gaining : chooseHalf(graph, evidence, context, "products");
+  const isForced = gaining.size === 0 && isAsked;
+  return { chosen: isForced ? chooseHalf(graph, evidence, context, "products") : gaining, isForced };
 }
 
 function slowerNote(label: string): PassNote {
   const message = `left FP32: Casts to ${label} and back are predicted to take at least what half precision saves`;
-  return { kind: "blocked", node: undefined, message };
+  return { kind: "blocked", node: undefined, message, isByPrice: true };
 }
 
 /** A number in a mask is not the number that the model had. */
@@ -86,10 +101,11 @@ function keptNotes(
   type: HalfType,
 ): PassNote[] {
   return graph.nodes.flatMap((entry) => {
-    const reason = reasons.get(entry) ?? missing(entry, chosen, type);
-    return reason === undefined
-      ? []
-      : { kind: "kept", node: entry.node, message: describe(entry.node, reason) };
+    const known = reasons.get(entry);
+    const reason = known ?? missing(entry, chosen, type);
+    if (reason === undefined) return [];
+    const isByPrice = known === undefined && canBeHalf(entry) ? ({ isByPrice: true } as const) : {};
+    return { kind: "kept", node: entry.node, message: describe(entry.node, reason), ...isByPrice };
   });
 }
 

@@ -1,0 +1,42 @@
+/** @file What is said of a file that stays FP32: why half precision is not written. */
+
+import { duration, durationRange } from "../ir/format.ts";
+import type { WorkloadChange } from "../workload/change.ts";
+import { writtenBetween } from "../workload/written.ts";
+import type { FixedModel, FixNote, FixSettings } from "./pipeline.ts";
+import { asWritten } from "./stored-types.ts";
+import { type Beside, isSureGain } from "./sure-gain.ts";
+
+interface Made {
+  readonly fixed: FixedModel;
+  readonly isHalved: boolean;
+}
+
+/** With what the half pass says, and why it was not heard, where it would have changed something. */
+export function leftFloat<M extends Made>(beside: Beside, plain: M, named: Made, settings: FixSettings): M {
+  const why = named.isHalved ? [whyLeft(beside, named, settings)] : [];
+  const notes = [...why, ...halfNotes(named.fixed.notes), ...plain.fixed.notes];
+  return { ...plain, fixed: { ...plain.fixed, notes } };
+}
+
+function whyLeft(beside: Beside, { fixed }: Made, settings: FixSettings): FixNote {
+  const saves = writtenBetween(beside.file, asWritten(fixed.model, settings), settings.cost);
+  const isSure = isSureGain(saves, beside.file, settings);
+  const reason = isSure
+    ? "it is predicted to save less than --min-saving of what is done instead"
+    : whyNot(saves);
+  const isLaidOut = fixed.regions.some(({ pass }) => pass === "channels-last");
+  const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
+  const type = settings.options.halfType === "bfloat16" ? "bf16" : "fp16";
+  const message = `left FP32: ${what} is ${isSure ? `not written: ${reason}` : reason}; --precision ${type} stores it all the same`;
+  return { kind: "blocked", pass: "half", node: undefined, message };
+}
+
+function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
+  const why = low > 0 ? "below --min-saving" : "and may save nothing";
+  return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
+}
+
+export function halfNotes(notes: readonly FixNote[]): readonly FixNote[] {
+  return notes.filter(({ kind, pass }) => kind !== "changed" && pass === "half");
+}
