@@ -122,11 +122,13 @@ export function entry(writer: Writer, number: number, key: string, value: string
   });
 }
 
-function asSource({ bytes }: TensorSpec): ByteSource {
+/** Computed where they are read. */
+export function asSource({ bytes }: TensorSpec): ByteSource {
   return {
     name: "tensor",
     size: bytes.size,
     readInto: (offset, target) => bytes.readInto(offset, target),
+    ready: () => 0,
     close: () => {},
   };
 }

@@ -28,7 +28,8 @@ const signatures: readonly { readonly magic: Buffer; readonly offset?: number; r
 export function rejectForeign(source: ByteSource): void {
   const { name, size } = source;
   if (size === 0) throw new WireError("empty", `${name}: is empty (0 bytes)`);
-  const head = readRange(source, 0, Math.min(size, maxPointerBytes));
+  const most = Math.min(size, maxPointerBytes);
+  const head = readRange(source, 0, source.ready?.(0, most) ?? most);
   if (size < maxPointerBytes && head.toString("latin1").startsWith(pointerPrefix))
     throw pointer(name, head.toString("utf8"));
   for (const { magic, offset = 0, what } of signatures) {

@@ -277,9 +277,12 @@ export class Cursor {
     let low = 0;
     let high = 0;
     const available = Math.min(10, this.#end - this.#position);
-    const window = this.#bytes(this.#position, available);
-    const at = this.#position - this.#windowStart;
+    let window = this.#bytes(this.#position, Math.min(available, 1));
     for (let i = 0; i < available; i++) {
+      // What may be computed behind the last byte is not asked for.
+      if (this.#position + i >= this.#windowStart + window.length)
+        window = this.#bytes(this.#position, i + 1);
+      const at = this.#position - this.#windowStart;
       const byte = window[at + i] ?? 0;
       const bits = byte & 0x7f;
       if (i < 4) low |= bits << (7 * i);
@@ -306,8 +309,10 @@ export class Cursor {
     if (from >= 0 && from + length <= this.#window.length) return this.#window;
     const straightOn = from >= 0 && from <= this.#window.length && this.#window.length > 0;
     this.#windowBytes = straightOn ? Math.min(this.#windowBytes * 2, largeWindowBytes) : smallWindowBytes;
-    const size = Math.min(Math.max(length, this.#windowBytes), this.#limit - offset);
-    if (size < length) throw this.error("truncated", `the file ends inside field ${this.field}`);
+    const most = Math.min(Math.max(length, this.#windowBytes), this.#limit - offset);
+    if (most < length) throw this.error("truncated", `the file ends inside field ${this.field}`);
+    // Elements of a tensor that a patch makes are not computed to be looked past.
+    const size = Math.max(length, this.source.ready?.(offset, most) ?? most);
     // A fresh buffer a refill: text slices copy, so nothing holds on to the old one.
     this.#window = Buffer.allocUnsafeSlow(size);
     this.#windowStart = offset;

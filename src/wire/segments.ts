@@ -1,7 +1,7 @@
 /** @file A spliced file as a source of its own: readable at any offset before a byte of it is written. */
 import { WireError } from "./error.ts";
 import type { ByteSource } from "./source.ts";
-import { type Segment, segmentsLength } from "./splice.ts";
+import { lengthOf, type Segment, segmentsLength } from "./splice.ts";
 
 /** The concatenation of segments. Closing it leaves the sources of its copies open. */
 export class SegmentSource implements ByteSource {
@@ -18,7 +18,7 @@ export class SegmentSource implements ByteSource {
     let start = 0;
     this.#starts = segments.map((segment) => {
       const here = start;
-      start += segment.kind === "bytes" ? segment.bytes.length : segment.length;
+      start += lengthOf(segment);
       return here;
     });
   }
@@ -35,12 +35,27 @@ export class SegmentSource implements ByteSource {
       const segment = this.segments[index];
       const from = offset + done - (this.#starts[index] ?? 0);
       if (segment === undefined) return;
-      const length = segment.kind === "bytes" ? segment.bytes.length : segment.length;
+      const length = lengthOf(segment);
       const part = target.subarray(done, Math.min(target.length, done + length - from));
       if (segment.kind === "bytes") part.set(segment.bytes.subarray(from, from + part.length));
       else segment.source.readInto(segment.offset + from, part);
       done += part.length;
     }
+  }
+
+  ready(offset: number, length: number): number {
+    let done = 0;
+    for (let index = this.#segmentAt(offset); done < length; index++) {
+      const segment = this.segments[index];
+      if (segment === undefined) break;
+      const from = offset + done - (this.#starts[index] ?? 0);
+      const part = Math.min(length - done, lengthOf(segment) - from);
+      const ready =
+        segment.kind === "copy" ? (segment.source.ready?.(segment.offset + from, part) ?? part) : part;
+      done += ready;
+      if (ready < part) break;
+    }
+    return done;
   }
 
   close(): void {}

@@ -8,6 +8,8 @@ export interface ByteSource {
   readonly size: number;
   /** Copies [offset, offset + target.length) into `target`. Throws WireError `truncated` past the end. */
   readInto(offset: number, target: Uint8Array): void;
+  /** Of `length` bytes from `offset` on, how many lie ready: what is behind them is computed where it is read. All of them without an answer. */
+  ready?(offset: number, length: number): number;
   close(): void;
 }
 

@@ -167,7 +167,7 @@ function varint(value: number): number[] {
   return bytes;
 }
 
-function lengthOf(segment: Segment): number {
+export function lengthOf(segment: Segment): number {
   return segment.kind === "bytes" ? segment.bytes.length : segment.length;
 }
 
