@@ -132,7 +132,7 @@ const oneOf = (folders) => `^src/(${folders.join("|")})/`;
 const ofRuntime = (folders) => `^cuda-runtime/(${folders.join("|")})/`;
 
 /** Packages that scripts/build.mjs puts into the bundles: development dependencies of package.json. */
-const bundled = "node_modules/(@dagrejs/dagre|chalk|minimatch|onnx-proto|protobufjs|yargs)/";
+const bundled = "node_modules/(@dagrejs/dagre|minimatch|onnx-proto|protobufjs|yargs)/";
 
 /** What ships: everything under src/, rules/ and cuda-runtime/. */
 const shipped = "^(src|rules|cuda-runtime)/";

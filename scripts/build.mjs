@@ -59,8 +59,13 @@ const { metafile } = await buildFewChunks(
     // protobufjs that it was tested with, not the one that onnx-proto asks for (docs/adr/0004).
     external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
     // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
-    // chalk imports node:process, which makes Node read all of its exports.
-    alias: { "string-width": "./src/report/text-width.ts", "node:process": "./src/report/global-process.ts" },
+    // Of assert it needs two functions, and Node reads four modules for it.
+    // On import of node:process Node reads all of its exports.
+    alias: {
+      "string-width": "./src/report/text-width.ts",
+      assert: "./src/report/yargs-assert.ts",
+      "node:process": "./src/report/global-process.ts",
+    },
     minifyWhitespace: true,
     minifySyntax: true,
     legalComments: "none",

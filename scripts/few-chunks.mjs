@@ -5,7 +5,7 @@ import { join, relative, resolve } from "node:path";
 import { build } from "esbuild";
 
 /** What a file costs beside its bytes: as long as reading and parsing this many more. */
-const fileBytes = 16_000;
+const fileBytes = 32_000;
 /** Of an entry that every run loads, beside others. */
 const oftenWeight = 50;
 

@@ -106,7 +106,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   keepPriced(model, settings, workload);
   let reasonOf: ReturnType<typeof reasons> | undefined;
   const safe = decideSafe(model, settings);
-  const half = once(() => storedInHalf(safe, settings));
+  const half = once(() => unlessRefused(() => storedInHalf(safe, settings)));
   const fixes = decideStored(model, safe, settings, () => isStorable(half));
   const { fixed, after, change, declined, foregone, loses, whyUnsolved } = fixes.inTarget;
   return {
@@ -136,7 +136,7 @@ function inHalfOf(
   fixes: SafeFixes,
   lint: LintSettings,
   workload: Workload,
-  made: () => FixedModel,
+  made: () => FixedModel | undefined,
 ): DecidedFix["inHalf"] {
   const half = halfOf(lint.target.precision);
   const settings = {
@@ -146,7 +146,8 @@ function inHalfOf(
   const known = new Map<boolean, WrittenEnd | null | undefined>();
   return (isLaidOut) => {
     if (known.has(isLaidOut)) return known.get(isLaidOut);
-    const found = unlessRefused(() => writtenInHalf(fixes, settings, workload, made())(isLaidOut));
+    const stored = made();
+    const found = stored && unlessRefused(() => writtenInHalf(fixes, settings, workload, stored)(isLaidOut));
     known.set(isLaidOut, found);
     return found;
   };

@@ -3,7 +3,7 @@ import type { InferredOptionTypes } from "yargs";
 import type { PlanRequest } from "../api/make-plans.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Limits } from "../limits/guard.ts";
-import { type CompareFormat, compareFormatNames } from "../report/compare-formats.ts";
+import { type CompareFormat, compareFormatNames } from "../report/compare-format-names.ts";
 import { parseChoice, parseCount, parsePositive } from "../settings/values.ts";
 import { mapped, parseMemory, single } from "./arguments.ts";
 import { parseFormatsOf, type ReportRequest } from "./formats.ts";

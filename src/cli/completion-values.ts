@@ -3,7 +3,7 @@ import { ladderNames } from "../gpu/ladder/report.ts";
 import { gpus } from "../hardware/gpus.ts";
 import { stackIds } from "../hardware/stacks.ts";
 import { InputError } from "../ir/errors.ts";
-import { compareFormatNames } from "../report/compare-formats.ts";
+import { compareFormatNames } from "../report/compare-format-names.ts";
 import { layerFormats, lintFormatNames, runFormatNames } from "../report/registry.ts";
 import { cacheStrategies } from "../settings/lint-plan.ts";
 import { precisions } from "../settings/rule-selectors.ts";

@@ -72,7 +72,7 @@ export async function writeReports(
     if (isJson(request)) writeReportPieces(request.path, jsonPieces(report));
     else writeReportFile(request.path, await render(request));
   }
-  if (flags.reports === undefined) addStepSummary(report, flags, places);
+  if (flags.reports === undefined) await addStepSummary(report, flags, places);
   const toStdout = requests.filter(({ path }) => path === undefined);
   // It stands there alone.
   if (toStdout.some(isJson)) {
@@ -128,11 +128,11 @@ function inGithubActions(): boolean {
   return GITHUB_ACTIONS === "true";
 }
 
-function addStepSummary(report: LintReport, flags: ReportFlags, places: Places): void {
+async function addStepSummary(report: LintReport, flags: ReportFlags, places: Places): Promise<void> {
   const { GITHUB_STEP_SUMMARY: path } = process.env;
   if (!inGithubActions() || path === undefined || path === "") return;
   const options = { ...renderOptions(flags, false, places), ...noAssets };
-  appendReportFile(path, lintFormats.markdown(report, options));
+  appendReportFile(path, await lintFormats.markdown(report, options));
 }
 
 /** As the disk has them. */
@@ -246,7 +246,7 @@ export async function writeRun<Kind extends keyof RunReports>(
   report: RunReports[Kind],
   { format, output, color, verbose = false }: RunOutput,
 ): Promise<void> {
-  const text = renderRun(kind, report, format, {
+  const text = await renderRun(kind, report, format, {
     color: reportColor(color, output === undefined),
     verbose,
   });

@@ -148,7 +148,8 @@ function thresholdsOf({ counts, thresholds }: PackedForest): readonly Float32Arr
 
 /** How many thresholds lie below `value`. */
 function binOf(thresholds: Float32Array, value: number): number {
-  let [low, high] = [0, thresholds.length];
+  let low = 0;
+  let high = thresholds.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((thresholds[middle] ?? 0) < value) low = middle + 1;

@@ -1,5 +1,5 @@
 /** @file From work to microseconds, with an interval, for one target. */
-import type { Target } from "../hardware/target.ts";
+import { isSameTarget, type Target } from "../hardware/target.ts";
 import { flopsOf, type Work } from "../ops/work.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
@@ -291,18 +291,8 @@ class LazyEstimate implements Estimate {
   }
 }
 
-function isSame(
-  { target: { gpu, stack, precision }, detail }: Asked,
-  target: Target,
-  other: WorkDetail,
-): boolean {
-  return (
-    precision === target.precision &&
-    gpu === target.gpu &&
-    stack === target.stack &&
-    detail.biased === other.biased &&
-    detail.variant === other.variant
-  );
+function isSame({ target, detail }: Asked, asked: Target, other: WorkDetail): boolean {
+  return isSameTarget(target, asked) && detail.biased === other.biased && detail.variant === other.variant;
 }
 
 /** Everything an evaluation depends on. */

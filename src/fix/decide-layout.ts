@@ -7,7 +7,12 @@ import { isHalf, isOfCodes } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import { type LayoutPlan, planLayout } from "../passes/channels-last/channels-last.ts";
+import {
+  channelsLast,
+  type LayoutPlan,
+  planLayout,
+  resultOf,
+} from "../passes/channels-last/channels-last.ts";
 import type { Region } from "../passes/channels-last/nhwc-regions.ts";
 import { changesLayout } from "../passes/channels-last/transposes.ts";
 import type { WrittenSaving } from "../workload/account.ts";
@@ -17,6 +22,7 @@ import { pricedAt } from "../workload/priced-at.ts";
 import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
+import { keepResult } from "./last-results.ts";
 import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
 import { isSureGain, isSureInHalf } from "./sure-gain.ts";
 
@@ -138,7 +144,11 @@ export const belowThreshold = "NHWC saves less than --min-saving in the whole mo
 const location = "tc-lint.preview.data";
 
 function planned(model: OpenModel, settings: FixSettings): LayoutPlan {
-  return planLayout(contextOf(model, settings, "channels-last", location));
+  const context = contextOf(model, settings, "channels-last", location);
+  const plan = planLayout(context);
+  // Where it is taken, the pass has run.
+  keepResult(channelsLast, model, settings, () => resultOf(plan, context));
+  return plan;
 }
 
 /** What `--fix` comes to in all of its rounds: part of a region that loses may pay where its surroundings are NHWC by now. */

@@ -4,7 +4,7 @@ import type { Pass, PassResult } from "../passes/pass.ts";
 
 interface LastResults {
   readonly settings: object;
-  readonly results: Map<Pass, PassResult>;
+  readonly results: Map<Pass, () => PassResult>;
 }
 
 /** For as long as the model is there. */
@@ -15,10 +15,10 @@ export function takeResult(pass: Pass, model: Model, settings: object): PassResu
   const last = lastResults.get(model);
   const result = last?.settings === settings ? last.results.get(pass) : undefined;
   last?.results.delete(pass);
-  return result;
+  return result?.();
 }
 
-export function keepResult(pass: Pass, model: Model, settings: object, result: PassResult): void {
+export function keepResult(pass: Pass, model: Model, settings: object, result: () => PassResult): void {
   const last = lastResults.get(model);
   if (last?.settings === settings) last.results.set(pass, result);
   else lastResults.set(model, { settings, results: new Map([[pass, result]]) });

@@ -1,6 +1,7 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 import { dimsOf } from "../facts/bind.ts";
 import { type Facts, inferFacts } from "../facts/infer.ts";
+import { isSameTarget } from "../hardware/target.ts";
 import { pushAll } from "../ir/lists.ts";
 import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import type { Stacked } from "../ir/stacked.ts";
@@ -232,12 +233,15 @@ export function keepPriced(model: OpenModel, settings: WorkloadSettings, workloa
 
 function isPricedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {
   return (
-    a.target === b.target &&
+    isSameTarget(a.target, b.target) &&
     a.cost === b.cost &&
-    a.shapes === b.shapes &&
-    a.dims === b.dims &&
+    isSizedAlike(a, b) &&
     a.timelineOf === b.timelineOf
   );
+}
+
+function isSizedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {
+  return a.shapes === b.shapes && a.dims === b.dims;
 }
 
 /** A patch applied, and what was inferred of the result with nothing bound. */
@@ -259,8 +263,10 @@ function previewOf(model: OpenModel, patch: Patch, location: string, settings: F
   return facts;
 }
 
-/** Undefined where nothing was inferred yet, or not with the sizes that are bound. */
+/** Undefined where nothing was inferred yet, or not with the sizes that are bound. What it is priced for changes nothing about them. */
 function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined {
+  const elsewhere = knownPrices.get(model)?.find((each) => isSizedAlike(each.settings, settings));
+  if (elsewhere?.workload.model === model) return elsewhere.workload.facts;
   const preview = lastPreviews.get(settings);
   const isBound = (settings.shapes?.size ?? 0) + (settings.dims?.size ?? 0) > 0;
   return preview?.model === model && !isBound ? preview.facts : undefined;
@@ -269,7 +275,7 @@ function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined 
 /** What a pass would do, and nothing done. */
 export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): PassResult {
   const result = pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data"));
-  keepResult(pass, model, settings, result);
+  keepResult(pass, model, settings, () => result);
   return result;
 }
 
@@ -278,7 +284,7 @@ function resultOf(pass: Pass, model: OpenModel, settings: FixSettings, location:
   const result =
     takeResult(pass, model, settings) ?? pass.run(contextOf(model, settings, pass.name, location));
   // Whoever has a patch may add to it.
-  if (result.patch.isEmpty) keepResult(pass, model, settings, result);
+  if (result.patch.isEmpty) keepResult(pass, model, settings, () => result);
   return result;
 }
 

@@ -35,7 +35,7 @@ export function storedInHalf({ fixed }: SafeFix, settings: FixSettings): FixedMo
 }
 
 /** Whether that is another file; what only its weights could tell is taken to be. */
-export function isStorable(made: () => FixedModel): boolean {
+export function isStorable(made: () => FixedModel | undefined): boolean {
   return unlessRefused(made)?.changed !== false;
 }
 

@@ -14,6 +14,10 @@ export interface Target {
   readonly precision: Precision;
 }
 
+export function isSameTarget(a: Target, b: Target): boolean {
+  return a.precision === b.precision && a.gpu === b.gpu && a.stack === b.stack;
+}
+
 const computeBytes = { fp16: 2, bf16: 2, tf32: 4, int8: 1, fp8: 1, fp32: 4 } as const satisfies Record<
   ComputeType,
   number

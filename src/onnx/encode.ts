@@ -1,5 +1,4 @@
 /** @file Tensors, attributes, nodes, types and functions to wire bytes. Weights stay references. */
-import protobuf from "protobufjs/minimal.js";
 import { type Dim, isUnknown } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { ValueType } from "../ir/model.ts";
@@ -7,6 +6,7 @@ import type { AttributeSpec, FunctionSpec, NodeSpec, TensorSpec } from "../ir/pa
 import { Cursor } from "../wire/cursor.ts";
 import type { ByteSource } from "../wire/source.ts";
 import { lengthPrefixed, type Segment, segmentsLength } from "../wire/splice.ts";
+import { Writer } from "../wire/writer.ts";
 import {
   attributeFields,
   dimFields,
@@ -21,12 +21,11 @@ import {
   valueInfoFields,
 } from "./fields.ts";
 
-type Writer = protobuf.Writer;
 type Fields = (writer: Writer) => void;
 
 /** Bytes of a message whose fields `fields` writes. */
 export function message(fields: Fields): Uint8Array {
-  const writer = protobuf.Writer.create();
+  const writer = new Writer();
   fields(writer);
   return writer.finish();
 }
@@ -40,25 +39,13 @@ export function bytesSegment(bytes: Uint8Array): Segment {
   return { kind: "bytes", bytes };
 }
 
-function tag(number: number, wire: 0 | 1 | 2 | 5): number {
-  return number * 8 + wire;
-}
-
-function text(writer: Writer, number: number, value: string): void {
-  writer.uint32(tag(number, 2)).string(value);
-}
-
-function int64(writer: Writer, number: number, value: number): void {
-  writer.uint32(tag(number, 0)).int64(value);
-}
-
 function nested(writer: Writer, number: number, fields: Fields): void {
-  writer.uint32(tag(number, 2)).bytes(message(fields));
+  writer.bytes(number, message(fields));
 }
 
 /** A field that holds one integer. */
 export function integerField(number: number, value: number): Uint8Array {
-  return message((writer) => int64(writer, number, value));
+  return message((writer) => writer.integer(number, value));
 }
 
 /** Where a tensor's elements go: into the message, or into a data file at an offset. */
@@ -85,10 +72,8 @@ const contentFields: ReadonlySet<number> = new Set([
 /** Payload of a TensorProto. `kept` are fields to carry over (at least its name). */
 export function tensorMessage(spec: TensorSpec, kept: readonly Segment[], placement: Placement): Segment[] {
   const head = message((writer) => {
-    writer.uint32(tag(tensorFields.dims, 2)).fork();
-    for (const dim of spec.dims) writer.int64(dim);
-    writer.ldelim();
-    writer.uint32(tag(tensorFields.dataType, 0)).int32(dtypes[spec.dtype].code);
+    writer.integers(tensorFields.dims, spec.dims);
+    writer.integer(tensorFields.dataType, dtypes[spec.dtype].code);
   });
   if (placement.kind === "inline") {
     const body: Segment = { kind: "copy", source: asSource(spec), offset: 0, length: spec.bytes.size };
@@ -101,13 +86,13 @@ export function tensorMessage(spec: TensorSpec, kept: readonly Segment[], placem
       length: String(spec.bytes.size),
     };
     for (const [key, value] of Object.entries(pairs)) entry(writer, tensorFields.externalData, key, value);
-    writer.uint32(tag(tensorFields.dataLocation, 0)).int32(1);
+    writer.integer(tensorFields.dataLocation, 1);
   });
   return [bytesSegment(head), ...kept, bytesSegment(entries)];
 }
 
 export function tensorName(name: string): Segment {
-  return bytesSegment(message((writer) => text(writer, tensorFields.name, name)));
+  return bytesSegment(message((writer) => writer.text(tensorFields.name, name)));
 }
 
 /** What a rewritten TensorProto keeps of the old one: its name, documentation, metadata and unknown fields. */
@@ -117,12 +102,13 @@ export function keptTensorFields(source: ByteSource, span: { offset: number; len
 
 export function entry(writer: Writer, number: number, key: string, value: string): void {
   nested(writer, number, (inner) => {
-    text(inner, entryFields.key, key);
-    text(inner, entryFields.value, value);
+    inner.text(entryFields.key, key);
+    inner.text(entryFields.value, value);
   });
 }
 
-function asSource({ bytes }: TensorSpec): ByteSource {
+/** Computed where they are read. */
+export function asSource({ bytes }: TensorSpec): ByteSource {
   return {
     name: "tensor",
     size: bytes.size,
@@ -159,9 +145,9 @@ const attributeKinds: { readonly [T in PlainSpec["type"] | "tensor"]: number } =
 };
 
 function attributeMessage(name: string, spec: AttributeSpec): Segment[] {
-  const head = message((writer) => text(writer, attributeFields.name, name));
+  const head = message((writer) => writer.text(attributeFields.name, name));
   const kind = spec.type === "reference" ? spec.of : spec.type;
-  const tail = message((writer) => writer.uint32(tag(attributeFields.type, 0)).int32(attributeKinds[kind]));
+  const tail = message((writer) => writer.integer(attributeFields.type, attributeKinds[kind]));
   return [bytesSegment(head), ...attributeBody(spec), bytesSegment(tail)];
 }
 
@@ -169,7 +155,7 @@ function attributeBody(spec: AttributeSpec): Segment[] {
   if (spec.type === "tensor")
     return field(attributeFields.t, tensorMessage(spec.tensor, [], { kind: "inline" }));
   if (spec.type === "reference") {
-    return [bytesSegment(message((writer) => text(writer, attributeFields.refAttrName, spec.to)))];
+    return [bytesSegment(message((writer) => writer.text(attributeFields.refAttrName, spec.to)))];
   }
   return [bytesSegment(message((writer) => attributeValue(writer, spec)))];
 }
@@ -177,19 +163,19 @@ function attributeBody(spec: AttributeSpec): Segment[] {
 function attributeValue(writer: Writer, spec: PlainSpec): void {
   switch (spec.type) {
     case "float":
-      writer.uint32(tag(attributeFields.f, 5)).float(spec.value);
+      writer.float(attributeFields.f, spec.value);
       return;
     case "int":
-      int64(writer, attributeFields.i, spec.value);
+      writer.integer(attributeFields.i, spec.value);
       return;
     case "string":
-      text(writer, attributeFields.s, spec.value);
+      writer.text(attributeFields.s, spec.value);
       return;
     case "floats":
-      for (const value of spec.values) writer.uint32(tag(attributeFields.floats, 5)).float(value);
+      for (const value of spec.values) writer.float(attributeFields.floats, value);
       return;
     case "ints":
-      for (const value of spec.values) int64(writer, attributeFields.ints, value);
+      for (const value of spec.values) writer.integer(attributeFields.ints, value);
   }
 }
 
@@ -200,7 +186,7 @@ export function nodeMessage(source: ByteSource, spec: NodeSpec): Segment[] {
     const set = (number: number, values: readonly string[] | undefined) => {
       if (values === undefined) return;
       replaced.add(number);
-      for (const value of values) text(writer, number, value);
+      for (const value of values) writer.text(number, value);
     };
     const one = (value: string | undefined) => (value === undefined ? undefined : [value]);
     set(nodeFields.input, spec.inputs);
@@ -232,7 +218,7 @@ function nameOfAttribute(source: ByteSource, offset: number, length: number): st
 /** Payload of a ValueInfoProto. */
 export function valueInfoMessage(name: string, type: ValueType): Uint8Array {
   return message((writer) => {
-    text(writer, valueInfoFields.name, name);
+    writer.text(valueInfoFields.name, name);
     if (type.kind !== "tensor") return;
     nested(writer, valueInfoFields.type, (outer) =>
       nested(outer, typeFields.tensor, (inner) => tensorType(inner, type)),
@@ -242,7 +228,7 @@ export function valueInfoMessage(name: string, type: ValueType): Uint8Array {
 
 function tensorType(writer: Writer, type: Extract<ValueType, { kind: "tensor" }>): void {
   if (type.dtype !== undefined) {
-    writer.uint32(tag(tensorTypeFields.elementType, 0)).int32(dtypes[type.dtype].code);
+    writer.integer(tensorTypeFields.elementType, dtypes[type.dtype].code);
   }
   const { shape } = type;
   if (shape === undefined) return;
@@ -252,28 +238,28 @@ function tensorType(writer: Writer, type: Extract<ValueType, { kind: "tensor" }>
 }
 
 function dimension(writer: Writer, dim: Dim): void {
-  if (typeof dim === "number") int64(writer, dimFields.value, dim);
-  else if (!isUnknown(dim)) text(writer, dimFields.parameter, dim.key);
+  if (typeof dim === "number") writer.integer(dimFields.value, dim);
+  else if (!isUnknown(dim)) writer.text(dimFields.parameter, dim.key);
 }
 
 export function opsetMessage(domain: string, version: number): Uint8Array {
   return message((writer) => {
-    text(writer, opsetFields.domain, domain);
-    int64(writer, opsetFields.version, version);
+    writer.text(opsetFields.domain, domain);
+    writer.integer(opsetFields.version, version);
   });
 }
 
 /** Payload of a FunctionProto. */
 export function functionMessage(source: ByteSource, spec: FunctionSpec): Segment[] {
   const head = message((writer) => {
-    text(writer, functionFields.name, spec.name);
-    for (const name of spec.inputs) text(writer, functionFields.input, name);
-    for (const name of spec.outputs) text(writer, functionFields.output, name);
-    for (const name of spec.attributes) text(writer, functionFields.attribute, name);
+    writer.text(functionFields.name, spec.name);
+    for (const name of spec.inputs) writer.text(functionFields.input, name);
+    for (const name of spec.outputs) writer.text(functionFields.output, name);
+    for (const name of spec.attributes) writer.text(functionFields.attribute, name);
     for (const [domain, version] of spec.opsets) {
-      writer.uint32(tag(functionFields.opsetImport, 2)).bytes(opsetMessage(domain, version));
+      writer.bytes(functionFields.opsetImport, opsetMessage(domain, version));
     }
-    text(writer, functionFields.domain, spec.domain);
+    writer.text(functionFields.domain, spec.domain);
   });
   return [
     bytesSegment(head),

@@ -1,7 +1,7 @@
 /** @file The data file that a patch makes. */
 import type { TensorSpec } from "../ir/patch.ts";
 import type { Segment } from "../wire/splice.ts";
-import { bytesSegment, type Placement } from "./encode.ts";
+import { asSource, bytesSegment, type Placement } from "./encode.ts";
 
 /** ONNX Runtime maps data files: tensors start on pages, so that they can be used in place. */
 const dataAlignmentBytes = 4096;
@@ -23,15 +23,9 @@ export class DataFile {
     const gap = (dataAlignmentBytes - (this.#offset % dataAlignmentBytes)) % dataAlignmentBytes;
     if (gap > 0) this.segments.push(bytesSegment(new Uint8Array(gap)));
     const offset = this.#offset + gap;
-    const { bytes } = spec;
-    const source = {
-      name: "tensor",
-      size: bytes.size,
-      readInto: bytes.readInto.bind(bytes),
-      close: () => {},
-    };
-    this.segments.push({ kind: "copy", source, offset: 0, length: bytes.size });
-    this.#offset = offset + bytes.size;
+    const { size } = spec.bytes;
+    this.segments.push({ kind: "copy", source: asSource(spec), offset: 0, length: size });
+    this.#offset = offset + size;
     return { kind: "external", location: this.#location, offset };
   }
 }

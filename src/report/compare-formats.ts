@@ -1,5 +1,6 @@
 /** @file Every format of a comparison. */
 import type { CompareReport } from "../compare/result.ts";
+import type { CompareFormat } from "./compare-format-names.ts";
 import { renderCompareMarkdown } from "./compare-markdown.ts";
 import type { CompareOptions } from "./compare-prose.ts";
 import { renderCompareText } from "./compare-text.ts";
@@ -9,8 +10,4 @@ export const compareFormats = {
   text: renderCompareText,
   json: (report) => jsonText(report),
   markdown: renderCompareMarkdown,
-} as const satisfies Record<string, (report: CompareReport, options: CompareOptions) => string>;
-
-export type CompareFormat = keyof typeof compareFormats;
-
-export const compareFormatNames = Object.keys(compareFormats) as readonly CompareFormat[];
+} as const satisfies Record<CompareFormat, (report: CompareReport, options: CompareOptions) => string>;

@@ -8,55 +8,36 @@ import type { PlanReport } from "../gpu/plan-report.ts";
 import type { ValidateReport } from "../gpu/validate/report.ts";
 import type { LintReport } from "../lint/result.ts";
 import type { VerifyReport } from "../verify/index.ts";
-import { renderAgent } from "./agent.ts";
-import { type RunText, renderBenchText, renderPlanText } from "./bench-text.ts";
-import { renderCaseText } from "./case-text.ts";
-import { renderCheckstyle } from "./checkstyle.ts";
-import { renderCountersText } from "./counters-text.ts";
-import { renderCsv } from "./csv.ts";
-import { renderDecodeText } from "./decode-text.ts";
-import { renderFixCsv } from "./fix-csv.ts";
-import { renderFixMarkdown } from "./fix-markdown.ts";
-import { renderFixSarif } from "./fix-sarif.ts";
+import type { RunText } from "./bench-text.ts";
 import type { FixReportView } from "./fix-view.ts";
-import { renderGithub } from "./github.ts";
-import { renderGitlab } from "./gitlab.ts";
 import { renderJson } from "./json.ts";
 import { jsonText } from "./json-text.ts";
-import { renderJunit } from "./junit.ts";
-import { renderLadderText } from "./ladder-text.ts";
-import { renderMarkdown } from "./markdown.ts";
-import { renderRdjson } from "./rdjson.ts";
 import type { Renderer, RenderOptions } from "./render.ts";
-import { renderSarif } from "./sarif.ts";
 import { renderText } from "./text.ts";
-import { renderValidateText } from "./validate-text.ts";
-import { renderVerifyText } from "./verify-text.ts";
 
-/** Of `tc-lint lint`; a fix stands beside it as text, or around it as JSON. */
+/** Of `tc-lint lint`; a fix stands beside it as text, or around it as JSON. All but these two are loaded where they are asked for. */
 export const lintFormats = {
   text: renderText,
   json: renderJson,
-  sarif: renderSarif,
-  github: renderGithub,
-  gitlab: renderGitlab,
-  junit: renderJunit,
-  checkstyle: renderCheckstyle,
-  rdjson: renderRdjson,
-  markdown: renderMarkdown,
-  csv: renderCsv,
-  agent: renderAgent,
-  html: async (report: LintReport, options: RenderOptions) =>
-    (await import("./html/page.ts")).renderHtml(report, options),
+  sarif: async (report, options) => (await import("./sarif.ts")).renderSarif(report, options),
+  github: async (report, options) => (await import("./github.ts")).renderGithub(report, options),
+  gitlab: async (report, options) => (await import("./gitlab.ts")).renderGitlab(report, options),
+  junit: async (report, options) => (await import("./junit.ts")).renderJunit(report, options),
+  checkstyle: async (report, options) => (await import("./checkstyle.ts")).renderCheckstyle(report, options),
+  rdjson: async (report, options) => (await import("./rdjson.ts")).renderRdjson(report, options),
+  markdown: async (report, options) => (await import("./markdown.ts")).renderMarkdown(report, options),
+  csv: async (report) => (await import("./csv.ts")).renderCsv(report),
+  agent: async (report, options) => (await import("./agent.ts")).renderAgent(report, options),
+  html: async (report, options) => (await import("./html/page.ts")).renderHtml(report, options),
 } as const satisfies Record<string, Renderer>;
 
 /** What a repair changes, for runs that lint nothing after it: `--diff` and `--fix-only`. JSON and text are apart. */
 export const fixFormats: Partial<
   Record<LintFormat, (report: FixReportView, options: RenderOptions) => string | Promise<string>>
 > = {
-  sarif: renderFixSarif,
-  markdown: renderFixMarkdown,
-  csv: renderFixCsv,
+  sarif: async (report, options) => (await import("./fix-sarif.ts")).renderFixSarif(report, options),
+  markdown: async (report) => (await import("./fix-markdown.ts")).renderFixMarkdown(report),
+  csv: async (report) => (await import("./fix-csv.ts")).renderFixCsv(report),
   html: async (report, options) => (await import("./html/page.ts")).renderFixHtml(report, options),
 };
 
@@ -130,17 +111,24 @@ export interface RunReports {
 
 export type RunFormat = "text" | "json";
 
-type Texts = { readonly [Kind in keyof RunReports]: (report: RunReports[Kind], options: RunText) => string };
+type Texts = {
+  readonly [Kind in keyof RunReports]: (report: RunReports[Kind], options: RunText) => Promise<string>;
+};
 
 const texts: Texts = {
-  verify: (report, { color }) => renderVerifyText(report, color),
-  validate: (report, { color }) => renderValidateText(report, color),
-  decode: (report, { color }) => renderDecodeText(report, color),
-  bench: renderBenchText,
-  counters: renderCountersText,
-  case: (report, { color }) => renderCaseText(report, color),
-  ladder: (report, { color }) => renderLadderText(report, color),
-  plan: (plans, options) => plans.map((plan) => renderPlanText(plan, options)).join("\n"),
+  verify: async (report, { color }) => (await import("./verify-text.ts")).renderVerifyText(report, color),
+  validate: async (report, { color }) =>
+    (await import("./validate-text.ts")).renderValidateText(report, color),
+  decode: async (report, { color }) => (await import("./decode-text.ts")).renderDecodeText(report, color),
+  bench: async (report, options) => (await import("./bench-text.ts")).renderBenchText(report, options),
+  counters: async (report, options) =>
+    (await import("./counters-text.ts")).renderCountersText(report, options),
+  case: async (report, { color }) => (await import("./case-text.ts")).renderCaseText(report, color),
+  ladder: async (report, { color }) => (await import("./ladder-text.ts")).renderLadderText(report, color),
+  plan: async (plans, options) => {
+    const { renderPlanText } = await import("./bench-text.ts");
+    return plans.map((plan) => renderPlanText(plan, options)).join("\n");
+  },
 };
 
 export const runFormatNames = ["text", "json"] as const satisfies readonly RunFormat[];
@@ -150,10 +138,10 @@ export function renderRun<Kind extends keyof RunReports>(
   report: RunReports[Kind],
   format: RunFormat,
   options: RunText,
-): string {
-  const formats: Readonly<Record<RunFormat, () => string>> = {
+): Promise<string> {
+  const formats: Readonly<Record<RunFormat, () => Promise<string>>> = {
     text: () => texts[kind](report, options),
-    json: () => jsonText(report),
+    json: async () => jsonText(report),
   };
   return formats[format]();
 }

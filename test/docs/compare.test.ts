@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import type { CompareReport } from "../../src/compare/result.ts";
 import { compareReportOf } from "../../src/compare/summary.ts";
 import { compare } from "../../src/index.ts";
-import { type CompareFormat, compareFormats } from "../../src/report/compare-formats.ts";
+import type { CompareFormat } from "../../src/report/compare-format-names.ts";
+import { compareFormats } from "../../src/report/compare-formats.ts";
 import { network } from "../compare/models.ts";
 
 const page = readFileSync(new URL("../../docs/compare.md", import.meta.url), "utf8");

@@ -21,6 +21,24 @@ test("what the file takes besides is a step, and half is claimed where the file 
   expect(groups.some(({ code }) => code === "TC201")).toBe(true);
 });
 
+test("weights that lie in the model are read no more than those beside it: the account is the same", async () => {
+  const width = 256;
+  // More than is read of a tensor before a repair is asked for.
+  const values = Array.from({ length: width * width }, () => 0.5);
+  const accountOf = async (inside: { values?: readonly number[] }) => {
+    const built = model({ name: "weights" }, (graph) => {
+      let x = graph.input("x", [65_536, width]);
+      for (let layer = 0; layer < 8; layer++)
+        x = graph.node("MatMul", [x, graph.weight([width, width], inside)]);
+      graph.output(x);
+    });
+    return (await lint(built, { stack: "cudnn" })).account;
+  };
+  const beside = await accountOf({});
+  expect(stepOf(beside, "kept")).toBeDefined();
+  expect(await accountOf({ values })).toEqual(beside);
+});
+
 test("half that may save nothing once it is written is claimed by nobody", async () => {
   // Casts of so large an input and output take what the product saves.
   const wide = model({ name: "wide" }, (graph) => {

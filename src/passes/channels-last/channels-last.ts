@@ -19,7 +19,11 @@ import { LayoutRewrite } from "./rewrite.ts";
 export const channelsLast: Pass = { name: "channels-last", safe: false, run };
 
 function run(context: PassContext): PassResult {
-  const { patch, rewrite, left } = planLayout(context);
+  return resultOf(planLayout(context), context);
+}
+
+/** What the pass says of a model that it plans so. */
+export function resultOf({ patch, rewrite, left }: LayoutPlan, context: PassContext): PassResult {
   if (rewrite.converted.length === 0) return { patch, notes: [...leftNotes(left), ...keptNotes(context)] };
   const notes = [
     changedNote(rewrite, context),

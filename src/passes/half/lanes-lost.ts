@@ -47,8 +47,8 @@ export class LaneCount {
   }
 
   add(elements: Float32Array): void {
-    for (const element of elements) {
-      const size = Math.abs(element);
+    for (let index = 0; index < elements.length; index++) {
+      const size = Math.abs(elements[index] ?? 0);
       this.#energy[this.#lane] = (this.#energy[this.#lane] ?? 0) + size * size;
       if (size < smallestNormal) {
         const error = size - Math.round(size / smallest) * smallest;

@@ -60,7 +60,9 @@ export class Magnitudes {
         bytes.readInto(offset, window);
         const elements = new Float32Array(window.buffer);
         lanes?.add(elements);
-        for (const element of elements) {
+        // By index: iterating over as many elements takes three times as long until it is compiled.
+        for (let index = 0; index < elements.length; index++) {
+          const element = elements[index] ?? 0;
           if (element < lowest && element !== -Infinity) lowest = element;
           if (element > highest && element !== Infinity) highest = element;
         }

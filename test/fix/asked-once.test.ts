@@ -1,0 +1,73 @@
+/** What was worked out of a model is not worked out again: its facts for another precision, its price for an equal target, a layout that is decided. */
+import { expect, test } from "vitest";
+import { model } from "../../fixtures/builder.ts";
+import { createCostModel } from "../../src/cost/model.ts";
+import { decideLayout } from "../../src/fix/decide-layout.ts";
+import { asStored, type FixSettings, priced } from "../../src/fix/pipeline.ts";
+import { runToFixedPoint } from "../../src/fix/rounds.ts";
+import { modelFromBytes } from "../../src/onnx/open.ts";
+import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
+import { targetOf } from "../rules/lint.ts";
+
+const settings: FixSettings = {
+  target: targetOf("cudnn", "fp16"),
+  cost: createCostModel(),
+  minSaving: 0.005,
+  onlyWhereFaster: true,
+  passes: [channelsLast],
+  options: {
+    halfType: "float16",
+    halfIo: false,
+    ranges: undefined,
+    nhwcIo: false,
+    nhwcForm: "portable",
+    nhwcOnlyWhereFaster: true,
+  },
+};
+
+function network() {
+  const pads = [1, 1, 1, 1];
+  return modelFromBytes(
+    model({ name: "network", opset: 17 }, (graph) => {
+      let x = graph.input("x", ["batch", 64, 56, 56]);
+      for (let layer = 0; layer < 8; layer++)
+        x = graph.node("Conv", [x, graph.weight([64, 64, 3, 3])], { pads }, { name: `conv${layer}` });
+      graph.output(x);
+    }),
+  );
+}
+
+test("facts are those of any precision, a price that of an equal target", () => {
+  const opened = network();
+  const inTarget = priced(opened, settings);
+  const stored = priced(opened, asStored(settings));
+  expect(stored.target.precision).toBe("as-is");
+  expect(stored.facts).toBe(inTarget.facts);
+  expect(priced(opened, asStored(settings))).toBe(stored);
+  expect(priced(opened, { ...settings, target: { ...settings.target } })).toBe(inTarget);
+});
+
+test("other sizes have facts of their own", () => {
+  const opened = network();
+  const sized = { ...settings, shapes: new Map([["x", [8, 64, 56, 56]]]) };
+  expect(priced(opened, sized).facts).not.toBe(priced(opened, settings).facts);
+});
+
+test("a layout that is decided is planned once", () => {
+  const opened = network();
+  const looked: string[] = [];
+  const watched: FixSettings = {
+    ...settings,
+    leaveOut: (_pass, part) => {
+      if (part !== undefined) looked.push(part);
+      return undefined;
+    },
+  };
+  const decision = decideLayout(opened, watched, priced(opened, watched));
+  expect(decision?.regions).toHaveLength(1);
+  const planned = looked.length;
+  expect(planned).toBeGreaterThan(0);
+  expect(runToFixedPoint(opened, watched).changed).toBe(true);
+  // And once what came of it, of which nothing more is to be done.
+  expect(looked).toHaveLength(2 * planned);
+});
