@@ -95,8 +95,10 @@ const names: Readonly<
   author: () => ["by its author", "in the network or its export"],
 };
 
-function layoutWay({ command = "", written }: AccountStep): string {
-  return written === undefined ? command : `${command}; as stored ${writtenTimes(written)}`;
+/** Where the command stores half, and what its Casts take is not known: the file takes more than the row says. */
+function layoutWay({ command = "", written, castsIn }: AccountStep): string {
+  if (written !== undefined) return `${command}; as stored ${writtenTimes(written)}`;
+  return castsIn === undefined || command === "" ? command : `${command}, without Casts`;
 }
 
 /** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, whose layout is told in half. */
