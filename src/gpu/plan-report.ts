@@ -4,9 +4,8 @@ import type { Plan, PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { describeView } from "../../cuda-runtime/ir/view.ts";
 import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
-import { describeNode } from "../ir/model.ts";
 import { describedHost, describedStep, isOnTensorCores } from "./describe.ts";
-import { type PlannedSizes, plansOf, sizesOf } from "./plan.ts";
+import { openPartsOf, type PlannedSizes, plansOf, sizesOf } from "./plan.ts";
 import type { StepFacts } from "./protocol.ts";
 
 /** Sizes in bytes; times are predictions. */
@@ -70,9 +69,7 @@ export function planReportOf(
     predictedMicroseconds: predicted,
     tensorCoreShare: predicted > 0 ? onTensorCores / predicted : 0,
     graphs: plans.length,
-    open: parts.flatMap((part) =>
-      part.kind === "open" ? [`${describeNode(part.node)} ${part.reason}`] : [],
-    ),
+    open: openPartsOf(planned),
   };
 }
 

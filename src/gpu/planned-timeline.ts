@@ -14,7 +14,7 @@ import { inputSymbols } from "../verify/sizes.ts";
 import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { isOnTensorCores } from "./describe.ts";
-import { type Planned, planSizes, plansOf } from "./plan.ts";
+import { openPartsOf, type Planned, planSizes, plansOf } from "./plan.ts";
 
 /** What the runtime computes in where a target says so. */
 export const planPrecisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> = {
@@ -33,11 +33,11 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
   const machine = machineOf(target.gpu);
   // Of symbols that no input has data decides.
   const ofInputs = new Set(inputSymbols(model));
-  const sizes = Object.fromEntries(
+  const given = Object.fromEntries(
     [...bindings].flatMap(([name, size]) => (ofInputs.has(name) ? [[name, [size]]] : [])),
   );
   const planned = attempt(() =>
-    planSizes(model, sizes, { precision, target: machine }, { memoryBytes: undefined }),
+    planSizes(model, given, { precision, target: machine }, { memoryBytes: undefined }),
   );
   if (planned === undefined) return undefined;
   const rest = timesByLabel(planned, (action) => predictedMicroseconds(action, machine), pricesOf(workload));
@@ -53,7 +53,12 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
     );
   // As `bench --plan` counts them.
   const kernels = plansOf(planned).reduce((total, plan) => total + plan.steps.length, 0);
-  return summarize(steps, kernels);
+  const sizes = { atLargest: byData(bindings, ofInputs), open: openPartsOf(planned) };
+  return { ...summarize(steps, kernels), planned: sizes };
+}
+
+function byData(bindings: ReadonlyMap<string, number>, ofInputs: ReadonlySet<string>): string[] {
+  return [...bindings.keys()].filter((name) => !ofInputs.has(name)).sort();
 }
 
 /** Planning reads weights' sizes and small constants. */

@@ -62,7 +62,16 @@ export interface Timeline {
   readonly tensorCoreShare: number;
   /** Microseconds, which add up to the whole. */
   readonly families: Readonly<Record<Family, number>>;
+  /** Set where the stack's own planner made it, and not the cost model. */
+  readonly planned?: PlannedSizes | undefined;
   stepOf(node: Node, scope: Scope): Step | undefined;
+}
+
+export interface PlannedSizes {
+  /** Symbols that data decides, and no input has: they are taken at the largest that they may be, whatever size is bound. */
+  readonly atLargest: readonly string[];
+  /** Nodes that it cannot plan before there is data, with why: neither they nor what follows are in its time. */
+  readonly open: readonly string[];
 }
 
 export interface TimelineInput {
