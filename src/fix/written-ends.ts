@@ -7,7 +7,8 @@ import { writtenBetween } from "../workload/written.ts";
 import { decidedIn } from "./decide-layout.ts";
 import type { SafeFixes } from "./decide-stored.ts";
 import { besideHalf, laidOut } from "./decide-unsafe.ts";
-import { type FixedModel, type FixSettings, priced } from "./pipeline.ts";
+import type { FixedModel, FixSettings } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 import { asWritten } from "./stored-types.ts";
 import { isSureInHalf } from "./sure-gain.ts";
 
