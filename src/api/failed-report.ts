@@ -19,7 +19,7 @@ export function failureOf(plan: LintPlan, error: unknown): LintOutcome {
   return { report: emptyReport(plan, { code: "internal-error", message }), bound: [], weights: [], bug };
 }
 
-/** Figures are zero: nothing is known of the model. */
+/** Figures are zero: nothing is known of the model but what it was asked at. */
 function emptyReport(
   { path, settings }: LintPlan,
   error: ModelReport["error"],
@@ -33,7 +33,7 @@ function emptyReport(
     nodes: 0,
     parameters: 0,
     target: { gpu: settings.gpu, stack: settings.stack, precision: settings.precision },
-    symbols: {},
+    symbols: settings.dims,
     assumed: [],
     configFiles: settings.configFiles,
     predicted: { microseconds: 0, low: 0, high: 0, tensorCoreShare: 0, families: {}, basis: "datasheet" },

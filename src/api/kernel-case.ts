@@ -7,6 +7,7 @@ import { countLaunches } from "../gpu/counters/ncu.ts";
 import { askGpu, childUrl, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
 import { architectureOf } from "../hardware/architectures.ts";
 import { InputError } from "../ir/errors.ts";
+import { counted } from "../ir/format.ts";
 import { closest } from "../settings/closest.ts";
 
 export interface CaseRequest {
@@ -37,15 +38,16 @@ export async function benchCase(
   const mix = mixMetrics(architectureOf(run.device.computeCapability));
   const metrics = [...Object.values(stepMetrics), ...Object.values(mix)];
   const counting: CaseTask = { ...task, mode: "counted" };
-  const counted = await countLaunches(counting, { ...limits, ncu, childUrl, metrics });
-  return caseReport(name, mode, run, { run: counted, mix });
+  const launches = await countLaunches(counting, { ...limits, ncu, childUrl, metrics });
+  return caseReport(name, mode, run, { run: launches, mix });
 }
 
 async function moduleWith(name: string): Promise<string> {
   const names = await caseNames();
   const [family = ""] = name.split("/");
   if (names.includes(name)) return moduleOf(family);
-  const nearest = closest(name, names);
+  const isFamily = names.some((each) => each.startsWith(`${name}/`));
+  const nearest = isFamily ? undefined : closest(name, names);
   const hint = nearest === undefined ? someOf(name, names) : `; did you mean "${nearest}"?`;
   throw new InputError("usage", `--case: there is no case "${name}"${hint}`);
 }
@@ -55,12 +57,39 @@ const shown = 5;
 
 function someOf(part: string, names: readonly string[]): string {
   const [family = ""] = part.split("/");
+  const ofFamily = (wanted: string) => names.filter((name) => name.startsWith(`${wanted}/`));
   const holding = names.filter((name) => name.includes(part));
-  const related = names.filter((name) => name.startsWith(`${family}/`));
-  const [found, what] =
-    holding.length > 0
-      ? [holding, "its name is in"]
-      : [related.length > 0 ? related : names, related.length > 0 ? `${family} has` : "there are"];
-  const more = found.length > shown ? ` and ${found.length - shown} more` : "";
-  return `; ${what} ${found.slice(0, shown).join(", ")}${more}`;
+  if (holding.length > 0 && part !== family) return `; its name is in ${listed(holding)}`;
+  const related = ofFamily(family);
+  if (related.length > 0) return `; ${family} has ${listed(related)}`;
+  if (holding.length > 0) return `; its name is in ${listed(holding)}`;
+  const families = [...countedByFamily(names).keys()];
+  const likely = closest(family, families);
+  return likely === undefined
+    ? `; families are ${families.join(", ")}`
+    : `; ${likely} has ${listed(ofFamily(likely))}`;
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length > shown ? ` and ${names.length - shown} more` : "";
+  return `${names.slice(0, shown).join(", ")}${more}`;
+}
+
+/** How many cases each family has, in order. */
+function countedByFamily(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) {
+    const [family = ""] = name.split("/");
+    counts.set(family, (counts.get(family) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** A line each: `conv: 143 cases, as conv/1x1`. Throws InputError `cases-missing`. */
+export async function caseFamilyLines(): Promise<readonly string[]> {
+  const names = await caseNames();
+  return [...countedByFamily(names)].map(([family, count]) => {
+    const first = names.find((name) => name.startsWith(`${family}/`)) ?? "";
+    return `${family}: ${counted(count, "case")}, as ${first}`;
+  });
 }

@@ -78,10 +78,12 @@ export const benchOptions = {
     "Ladder:",
     `Instead of a model, kernels for one piece of work, each better than the one before: ${ladderNames.join(", ")}; several with commas`,
   ),
-  case: text(
-    "Case:",
-    "Instead of a model, one case of the kernels' tests, as family/case: checked against its reference, and timed",
-  ),
+  case: {
+    type: "string",
+    group: "Case:",
+    describe:
+      "Instead of a model, one case of the kernels' tests, as family/case: checked against its reference, and timed; without a value, list families",
+  },
   check: { type: "boolean", group: "Case:", describe: "With --case, check its results and nothing else" },
   time: { type: "boolean", group: "Case:", describe: "With --case, also time its launches (the default)" },
   torch: {

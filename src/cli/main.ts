@@ -22,6 +22,7 @@ import { addValidate } from "./commands/validate.ts";
 import { addVerify } from "./commands/verify.ts";
 import { commandIn, completionArguments, isCompletionRequest } from "./completion.ts";
 import { reportFailure } from "./exit.ts";
+import { writeFailedRun } from "./failed-run.ts";
 import { writeStdout } from "./stdout.ts";
 
 const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), or more warnings than --max-warnings;
@@ -61,7 +62,10 @@ export async function main(args: readonly string[], workerUrl: URL): Promise<num
     });
     if (printed !== "") await writeStdout(`${printed}\n`);
   } catch (error) {
-    return reportFailure(error, await commandIn(args, parserOf(args, workerUrl, done)));
+    const command = await commandIn(args, parserOf(args, workerUrl, done));
+    const code = reportFailure(error, command);
+    await writeFailedRun(error, args, command);
+    return code;
   }
   return exitCode;
 }

@@ -10,10 +10,18 @@ export class StdoutError extends Error {
   override readonly name = "StdoutError";
 }
 
+let isWritten = false;
+
+/** Whether something went there, be it a part of it. */
+export function hasWritten(): boolean {
+  return isWritten;
+}
+
 /** Resolves once the text is handed to the system. A reader that went away (`| head`) is no error. Throws StdoutError. */
 export async function writeStdout(text: string): Promise<void> {
   if (text === "") return;
   if (isClosed()) throw new StdoutError("stdout cannot be written to: it is closed");
+  isWritten = true;
   await new Promise<void>((resolve, reject) => {
     const settle = (error: Error | null | undefined) => {
       if (error === null || error === undefined || codeOf(error) === "EPIPE") resolve();

@@ -7,14 +7,9 @@ import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { channelsLast } from "../passes/channels-last/channels-last.ts";
 import { turnedBack } from "../passes/channels-last/turned-back.ts";
-import {
-  type FixedModel,
-  type FixSettings,
-  type LeaveOut,
-  patched,
-  priced,
-  unboundFacts,
-} from "./pipeline.ts";
+import { patched } from "./edits.ts";
+import type { FixedModel, FixSettings, LeaveOut } from "./pipeline.ts";
+import { priced, unboundFacts } from "./prices.ts";
 import { inTurn, runToFixedPoint } from "./rounds.ts";
 
 /** `settings` are those of safe passes. Undefined where nothing was turned, or nothing of it is padded. Throws InputError. */

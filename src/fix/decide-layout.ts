@@ -22,8 +22,11 @@ import { pricedAt } from "../workload/priced-at.ts";
 import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
+import { patched } from "./edits.ts";
 import { keepResult } from "./last-results.ts";
-import { asStored, contextOf, type FixSettings, keepPriced, patched, priced } from "./pipeline.ts";
+import { contextOf } from "./pass-context.ts";
+import type { FixSettings } from "./pipeline.ts";
+import { asStored, keepPriced, priced } from "./prices.ts";
 import { isSureGain, isSureInHalf } from "./sure-gain.ts";
 
 export interface LayoutDecision {

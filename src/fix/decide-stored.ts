@@ -11,7 +11,8 @@ import { noChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { left, type SafeFix } from "./decide.ts";
-import { type FixSettings, priced } from "./pipeline.ts";
+import type { FixSettings } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 
 /**
  * What safe fixes make for the target, and what of that is written where the file keeps its types: the same, or nothing. Where no fix brings

@@ -14,16 +14,9 @@ import { left, type SafeFix } from "./decide.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import { type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
 import { halfNotes, leftFloat } from "./left-float.ts";
-import {
-  asStored,
-  changesTypes,
-  contextOf,
-  type FixedModel,
-  type FixNote,
-  type FixSettings,
-  priced,
-  unchanged,
-} from "./pipeline.ts";
+import { contextOf } from "./pass-context.ts";
+import { changesTypes, type FixedModel, type FixNote, type FixSettings, unchanged } from "./pipeline.ts";
+import { asStored, priced } from "./prices.ts";
 import { inTurn, runToFixedPoint } from "./rounds.ts";
 import { asksForLayout, asWritten, isTimedAsStored, keepsTypes } from "./stored-types.ts";
 import { type Beside, isSureGain, isSureInHalf } from "./sure-gain.ts";

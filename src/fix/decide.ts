@@ -9,14 +9,8 @@ import { changeBetween, noChange, type WorkloadChange } from "../workload/change
 import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
 import type { Workload } from "../workload/workload.ts";
 import { repairedBehindLayout } from "./behind-layout.ts";
-import {
-  type FixedModel,
-  type FixNote,
-  type FixSettings,
-  priced,
-  proposalOf,
-  unchanged,
-} from "./pipeline.ts";
+import { type FixedModel, type FixNote, type FixSettings, proposalOf, unchanged } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 import { runToFixedPoint } from "./rounds.ts";
 
 export interface SafeFix {

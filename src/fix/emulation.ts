@@ -9,7 +9,7 @@ import type { HalfType } from "../passes/half/accepts.ts";
 import { emulateHalf } from "../passes/half/emulate.ts";
 import { FreshNames } from "../passes/names.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
-import { patched, render } from "./pipeline.ts";
+import { patched, render } from "./edits.ts";
 
 /**
  * Writes the emulation of the half-precision model at `path` to `destination`, a new file. Throws InputError.

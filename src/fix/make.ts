@@ -5,8 +5,10 @@ import { BlockSource } from "../onnx/block-source.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { ByteSource } from "../wire/source.ts";
+import { render } from "./edits.ts";
 import type { Fix } from "./outcome.ts";
-import { type FixedModel, type FixSettings, priced, rebatched, render, sizedAs } from "./pipeline.ts";
+import { type FixedModel, type FixSettings, rebatched, sizedAs } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 import { inTurn } from "./rounds.ts";
 import { runStages } from "./stages.ts";
 

@@ -4,12 +4,13 @@ import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { type AccountStep, accountOf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
-import type { Workload } from "../workload/workload.ts";
+import { pricedSizes, type Workload } from "../workload/workload.ts";
 import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import { withGiven } from "./given.ts";
 import type { Measurement } from "./measured.ts";
-import { changesTypes, type FixedModel, type FixNote, type FixSettings, priced } from "./pipeline.ts";
+import { changesTypes, type FixedModel, type FixNote, type FixSettings } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 import { remainderNotes } from "./remainder.ts";
 import { savedBy } from "./saved.ts";
 import type { Staged } from "./stages.ts";
@@ -121,9 +122,9 @@ function storedOf(
   return { precision, stored: { before, after: after.timeline.microseconds } };
 }
 
-function assumedOf({ facts, bindings }: Workload): FixOutcome["assumed"] {
-  const open = openSymbols([...facts.symbols], Object.fromEntries(bindings));
-  return Object.fromEntries(open.map((name) => [name, bindings.get(name) ?? 1]));
+function assumedOf(workload: Workload): FixOutcome["assumed"] {
+  const { symbols, assumed } = pricedSizes(workload);
+  return Object.fromEntries(openSymbols(assumed, symbols).map((name) => [name, symbols[name] ?? 1]));
 }
 
 /** Where a repair begins: with the file as it is where it changes types, else with what the target makes of that. */

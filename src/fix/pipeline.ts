@@ -1,40 +1,17 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 import { dimsOf } from "../facts/bind.ts";
-import { type Facts, inferFacts } from "../facts/infer.ts";
-import { isSameTarget } from "../hardware/target.ts";
 import { pushAll } from "../ir/lists.ts";
-import { Patch, type PatchSnapshot } from "../ir/patch.ts";
 import type { Stacked } from "../ir/stacked.ts";
-import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
-import { modelFromSource, type OpenModel } from "../onnx/read-model.ts";
-import { tensorBytes } from "../onnx/tensor-bytes.ts";
-import { FreshNames } from "../passes/names.ts";
-import type {
-  Account,
-  Pass,
-  PassContext,
-  PassName,
-  PassNote,
-  PassOptions,
-  PassRegion,
-  PassResult,
-  Pricing,
-} from "../passes/pass.ts";
-import { encodeNumbers } from "../passes/tensors.ts";
-import { SegmentSource } from "../wire/segments.ts";
-import { changeBetween, uncertaintyOf } from "../workload/change.ts";
+import type { PatchedModel } from "../onnx/apply.ts";
+import type { OpenModel } from "../onnx/read-model.ts";
+import type { Pass, PassName, PassNote, PassOptions, PassRegion, PassResult } from "../passes/pass.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
 import type { CostedProduct } from "../workload/product.ts";
-import {
-  priceFacts,
-  priceModel,
-  trafficOf,
-  type Workload,
-  type WorkloadSettings,
-} from "../workload/workload.ts";
-import { compact } from "./compact.ts";
+import type { Workload, WorkloadSettings } from "../workload/workload.ts";
+import { patched, render } from "./edits.ts";
 import { keepResult, takeResult } from "./last-results.ts";
-import { readingUpTo } from "./unread.ts";
+import { contextOf } from "./pass-context.ts";
+import { takePreview } from "./prices.ts";
 
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
@@ -182,14 +159,12 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
     for (const [name, permutation] of moved ?? []) permutations.set(name, permutation);
     const named = said.map((note): FixNote => ({ ...note, pass: pass.name }));
     pushAll(notes, named);
-    const preview = lastPreviews.get(settings);
-    const isPreviewed = preview?.patch === patch && patch.isAsIn(preview.said);
-    if (!isPreviewed) lastPreviews.delete(settings);
+    const preview = takePreview(patch, settings);
     if (patch.isEmpty) continue;
     parts.set(pass.name, new Set([...(parts.get(pass.name) ?? []), ...made]));
     for (const label of result.rewritten ?? []) rewritten.add(label);
     for (const place of places ?? []) regions.push({ ...place, pass: pass.name });
-    model = isPreviewed ? preview.model : patched(model, patch, location);
+    model = preview ?? patched(model, patch, location);
     applied.push({ notes: named.filter(({ kind }) => kind === "changed"), after: model });
   }
   const changed = model !== original;
@@ -207,71 +182,6 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
   };
 }
 
-interface KnownPrice {
-  readonly settings: WorkloadSettings;
-  readonly workload: Workload;
-}
-
-const knownPrices = new WeakMap<OpenModel, readonly KnownPrice[]>();
-
-/** Facts and prices of a model; those that were asked for last, in the target's types and in the file's, are kept as long as it is. */
-export function priced(model: OpenModel, settings: FixSettings): Workload {
-  const known = knownPrices.get(model)?.find((each) => isPricedAlike(each.settings, settings));
-  if (known !== undefined) return known.workload;
-  const facts = knownFacts(model, settings);
-  const workload = facts === undefined ? priceModel(model, settings) : priceFacts(facts, settings);
-  keepPriced(model, settings, workload);
-  lastPreviews.delete(settings);
-  return workload;
-}
-
-/** What somebody has priced already, with these settings. */
-export function keepPriced(model: OpenModel, settings: WorkloadSettings, workload: Workload): void {
-  const last = knownPrices.get(model) ?? [];
-  knownPrices.set(model, [{ settings, workload }, ...last.slice(0, 1)]);
-}
-
-function isPricedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {
-  return (
-    isSameTarget(a.target, b.target) &&
-    a.cost === b.cost &&
-    isSizedAlike(a, b) &&
-    a.timelineOf === b.timelineOf
-  );
-}
-
-function isSizedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {
-  return a.shapes === b.shapes && a.dims === b.dims;
-}
-
-/** A patch applied, and what was inferred of the result with nothing bound. */
-interface Preview {
-  readonly patch: Patch;
-  /** What was in it: a patch can be added to. */
-  readonly said: PatchSnapshot;
-  readonly model: OpenModel;
-  readonly facts: Facts;
-}
-
-/** The last one looked at: as a rule the patch is applied as it is, and its facts are those of the next pass. */
-const lastPreviews = new WeakMap<FixSettings, Preview>();
-
-function previewOf(model: OpenModel, patch: Patch, location: string, settings: FixSettings): Facts {
-  const after = patched(model, patch, location);
-  const facts = inferFacts(after);
-  lastPreviews.set(settings, { patch, said: patch.snapshot(), model: after, facts });
-  return facts;
-}
-
-/** Undefined where nothing was inferred yet, or not with the sizes that are bound. What it is priced for changes nothing about them. */
-function knownFacts(model: OpenModel, settings: FixSettings): Facts | undefined {
-  const elsewhere = knownPrices.get(model)?.find((each) => isSizedAlike(each.settings, settings));
-  if (elsewhere?.workload.model === model) return elsewhere.workload.facts;
-  const preview = lastPreviews.get(settings);
-  const isBound = (settings.shapes?.size ?? 0) + (settings.dims?.size ?? 0) > 0;
-  return preview?.model === model && !isBound ? preview.facts : undefined;
-}
-
 /** What a pass would do, and nothing done. */
 export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): PassResult {
   const result = pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data"));
@@ -286,116 +196,4 @@ function resultOf(pass: Pass, model: OpenModel, settings: FixSettings, location:
   // Whoever has a patch may add to it.
   if (result.patch.isEmpty) keepResult(pass, model, settings, () => result);
   return result;
-}
-
-/** `location` is what the data of the pass's patch will be called. */
-export function contextOf(
-  model: OpenModel,
-  settings: FixSettings,
-  pass: PassName,
-  location: string,
-): PassContext {
-  const { target, options, leaveOut, mostRead = Number.POSITIVE_INFINITY } = settings;
-  const workload = priced(model, settings);
-  return {
-    model,
-    facts: unboundFacts(workload),
-    products: workload.products,
-    traffic: trafficOf(workload),
-    target,
-    options,
-    pricing: pricingOf(workload, settings),
-    account: accountOf(workload, model, settings),
-    names: new FreshNames(model),
-    leftOut: leaveOut && ((part) => leaveOut(pass, part)),
-    open: readingUpTo(mostRead, (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers)),
-    preview: (patch) => previewOf(model, patch, location, settings),
-    patched: (patch) => patched(model, patch, "tc-lint.preview.data"),
-    savingOf: (patch) => {
-      const after = priceModel(patched(model, patch, "tc-lint.preview.data"), settings);
-      return changeBetween(workload, after, settings.cost).saves;
-    },
-  };
-}
-
-const unbound = new WeakMap<Workload, Facts>();
-
-/** What holds at every size. Sizes that the user binds are for prices: a rewrite that knew them would hold at these alone. */
-export function unboundFacts(workload: Workload): Facts {
-  if (!workload.facts.isBound) return workload.facts;
-  const facts = unbound.get(workload) ?? inferFacts(workload.model);
-  unbound.set(workload, facts);
-  return facts;
-}
-
-export function pricingOf(
-  { timeline, bindings }: Workload,
-  {
-    target,
-    cost,
-    minSaving,
-    onlyWhereFaster,
-  }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster">,
-): Pricing {
-  return {
-    estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
-    repeating: target.stack.fuses.elementwise === "none" ? { variant: "bias" } : undefined,
-    uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
-    mustGain: onlyWhereFaster === true,
-    bindings,
-    modelMicroseconds: timeline.microseconds,
-    leastMicroseconds: minSaving * timeline.microseconds,
-  };
-}
-
-function accountOf({ facts }: Workload, model: OpenModel, settings: FixSettings): Account {
-  const { cost } = settings;
-  const { target } = asStored(settings);
-  return {
-    estimate: (work) => cost.estimate(work, target).microseconds,
-    microsecondsWith: (patch) => {
-      const stored = { ...settings, target };
-      const { timeline } = patch.isEmpty
-        ? priceFacts(facts, stored)
-        : priceModel(patched(model, patch, "tc-lint.preview.data"), stored);
-      return timeline.microseconds;
-    },
-  };
-}
-
-/** Settings that price every value in the type that it is stored in. */
-export function asStored<S extends WorkloadSettings>(settings: S): S {
-  return { ...settings, target: { ...settings.target, precision: "as-is" } };
-}
-
-/** The model after a patch, as if it had been written and read again. */
-export function patched(model: OpenModel, patch: Patch, dataLocation: string): OpenModel {
-  const { model: whole, data } = applyPatch(model, model.source, patch, dataLocation);
-  const segments = compact(whole);
-  const made = new Map(model.files.made);
-  if (data !== undefined) made.set(dataLocation, new SegmentSource(dataLocation, data));
-  return modelFromSource(new SegmentSource(model.path, segments), model.files.with(made));
-}
-
-/** Brings what the patches made into one data file, and sets `metadata`. */
-export function render(
-  model: OpenModel,
-  location: string,
-  metadata: ReadonlyMap<string, string> = new Map(),
-): PatchedModel {
-  const patch = new Patch();
-  for (const [key, value] of metadata) patch.metadata.set(key, value);
-  const graph = patch.of(model.graph);
-  for (const { name, initializer } of model.graph.values.values()) {
-    const { data, dtype, dims } = initializer ?? {};
-    if (initializer === undefined || data?.kind !== "external" || !model.files.made.has(data.location))
-      continue;
-    if (dtype === undefined || dims === undefined) continue;
-    graph.tensors.set(name, {
-      dtype,
-      dims,
-      bytes: tensorBytes(model.source, model.files, initializer, encodeNumbers),
-    });
-  }
-  return applyPatch(model, model.source, patch, location);
 }

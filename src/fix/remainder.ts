@@ -10,7 +10,9 @@ import { shareWithin } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
-import { type FixNote, type FixSettings, priced, pricingOf, runPasses, unboundFacts } from "./pipeline.ts";
+import { pricingOf } from "./pass-context.ts";
+import { type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
+import { priced, unboundFacts } from "./prices.ts";
 
 /** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
 export interface Declined {

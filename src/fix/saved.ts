@@ -6,14 +6,8 @@ import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Fix } from "./outcome.ts";
-import {
-  type Applied,
-  changesTypes,
-  type FixedModel,
-  type FixNote,
-  type FixSettings,
-  priced,
-} from "./pipeline.ts";
+import { type Applied, changesTypes, type FixedModel, type FixNote, type FixSettings } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 import { isTimedAsStored } from "./stored-types.ts";
 
 /** Microseconds of one run by note of a change; one that stands for nothing has none. */
@@ -22,10 +16,9 @@ export function savedBy({ fixed, states, settings }: Fix): ReadonlyMap<FixNote, 
   const toHalf = changesTypes(settings) ? fixed.applied.findIndex(isToHalf) : -1;
   // A file that keeps its types is priced in them throughout where another type was asked for, as its account begins and ends.
   const isStored = (index: number) => isTimedAsStored(settings) && (toHalf < 0 || index >= toHalf);
-  const times = fixed.applied.map(({ after }, index) => timeOf(after, isStored(index), settings));
   const start = (isStored(-1) ? exported : inPrecision) ?? 0;
-  const own = times.map((time, index) => (times[index - 1] ?? start) - time);
-  const isTurned = fixed.applied.map(({ notes }) => notes.some(({ pass }) => pass === "channels-last"));
+  const own = fromStateToState(fixed, start, (after, index) => timeOf(after, isStored(index), settings));
+  const isTurned = fixed.applied.map((each) => isOf("channels-last", each));
   const moved = toHalf < 0 ? 0 : layoutSaves(states) - total(own.filter((_, index) => isTurned[index]));
   const turned = isTurned.indexOf(true);
   const saved = new Map<FixNote, number>();
@@ -52,13 +45,22 @@ export function savedByPass(
   before: number,
   settings: FixSettings,
 ): number {
-  let [saved, last] = [0, before];
-  for (const { notes, after } of applied) {
-    const microseconds = timeOf(after, false, settings);
-    if (notes.some((note) => note.pass === pass)) saved += last - microseconds;
-    last = microseconds;
-  }
-  return saved;
+  const own = fromStateToState({ applied }, before, (after) => timeOf(after, false, settings));
+  return total(own.filter((_, index) => isOf(pass, applied[index])));
+}
+
+/** What each run of a pass saves of what the one before it left; `before` is what the model took. */
+function fromStateToState(
+  { applied }: Pick<FixedModel, "applied">,
+  before: number,
+  timeAfter: (model: OpenModel, index: number) => number,
+): number[] {
+  const times = applied.map(({ after }, index) => timeAfter(after, index));
+  return times.map((time, index) => (times[index - 1] ?? before) - time);
+}
+
+function isOf(pass: PassName, applied: Applied | undefined): boolean {
+  return applied?.notes.some((note) => note.pass === pass) === true;
 }
 
 /** Where the types become others; what only prepares it has no price of its own. */

@@ -3,7 +3,8 @@ import { isOfTypes } from "../ir/fix-command.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
-import { changesTypes, type FixSettings, priced } from "./pipeline.ts";
+import { changesTypes, type FixSettings } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 
 /**
  * Whether another layout is asked for by name, and half precision is not: NHWC is written where it gains in half alone, too, into a file that

@@ -1,9 +1,10 @@
 /** @file What a step is and does, without its time. */
 
 import { movedBytes, predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
-import type { PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
+import type { Action, PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { bytesOfType, isCodeStorage } from "../../cuda-runtime/ir/storage.ts";
 import { describeView, type View } from "../../cuda-runtime/ir/view.ts";
+import { multipliesOnTensorCores } from "../../cuda-runtime/kernels/tensor-cores.ts";
 import type { HostPart } from "../../cuda-runtime/plan/foresee.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import type { ComputeType } from "../hardware/target.ts";
@@ -30,8 +31,13 @@ export function describedStep(
   const name = kernel.kind === "built" ? `${kernel.family}/${kernel.entry}` : shortEntry(kernel.entry);
   const tensor = manifest.facts(kernel)?.tensor ?? null;
   const shapes = `${reads.map(describeView).join(" ")} -> ${writes.map(describeView).join(" ")}`;
-  const compute = computeOf(reads, tensor !== null);
+  const compute = computeOf(reads, isOnTensorCores(action));
   return { ...common, shapes, kernel: name, detail, flops, tensor, compute };
+}
+
+/** Whether a launch multiplies on Tensor Cores, built or not. */
+export function isOnTensorCores(action: Action): boolean {
+  return action.kind === "launch" && multipliesOnTensorCores(action.launch.kernel);
 }
 
 /** What the host does between graphs, as a step. */

@@ -1,11 +1,11 @@
 /** @file A plan as `bench --plan` reports it. */
+import { predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { Plan, PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { describeView } from "../../cuda-runtime/ir/view.ts";
 import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
-import { describeNode } from "../ir/model.ts";
-import { describedHost, describedStep } from "./describe.ts";
-import { type PlannedSizes, plansOf, sizesOf } from "./plan.ts";
+import { describedHost, describedStep, isOnTensorCores } from "./describe.ts";
+import { openPartsOf, type PlannedSizes, plansOf, sizesOf } from "./plan.ts";
 import type { StepFacts } from "./protocol.ts";
 
 /** Sizes in bytes; times are predictions. */
@@ -22,6 +22,8 @@ export interface PlanReport {
   readonly weightBytes: number;
   readonly arenaBytes: number;
   readonly predictedMicroseconds: number;
+  /** Of that, in launches that multiply on Tensor Cores: 0 to 1, as lint says on `tc-runtime`. */
+  readonly tensorCoreShare: number;
   /** CUDA graphs that a run replays; between them the host works (steps of the kernel "host"). */
   readonly graphs: number;
   /** What cannot be planned before there is data, by node. */
@@ -49,6 +51,8 @@ export function planReportOf(
     if (part.kind === "segment") return part.plan.steps.map(described);
     return part.kind === "host" ? [describedHost(part)] : [];
   });
+  const predicted = steps.reduce((total, step) => total + step.predictedMicroseconds, 0);
+  const onTensorCores = sumOf(plans, (plan) => tensorMicroseconds(plan, target));
   return {
     model,
     gpu,
@@ -62,11 +66,10 @@ export function planReportOf(
       [...groupsOf(plan).constants].reduce((total, { bytes }) => total + bytes, 0),
     ),
     arenaBytes: sumOf(plans, (plan) => placementOf(plan).bytes),
-    predictedMicroseconds: steps.reduce((total, step) => total + step.predictedMicroseconds, 0),
+    predictedMicroseconds: predicted,
+    tensorCoreShare: predicted > 0 ? onTensorCores / predicted : 0,
     graphs: plans.length,
-    open: parts.flatMap((part) =>
-      part.kind === "open" ? [`${describeNode(part.node)} ${part.reason}`] : [],
-    ),
+    open: openPartsOf(planned),
   };
 }
 
@@ -81,6 +84,13 @@ function portsOf(planned: PlannedSizes, role: "inputs" | "outputs"): string[] {
     const port = ports.findLast((own) => own.name === name);
     return port === undefined ? `${name}, of the host` : `${name} ${describeView(port.view)}`;
   });
+}
+
+function tensorMicroseconds({ steps }: Plan, target: PlanTarget): number {
+  const times = steps.map(({ action }) =>
+    isOnTensorCores(action) ? predictedMicroseconds(action, target) : 0,
+  );
+  return times.reduce((total, time) => total + time, 0);
 }
 
 function sumOf(plans: readonly Plan[], of: (plan: Plan) => number): number {

@@ -14,7 +14,7 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { Program } from "../../cuda-runtime/plan/program.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { InputError } from "../ir/errors.ts";
-import type { TensorRef, Value } from "../ir/model.ts";
+import { describeNode, type TensorRef, type Value } from "../ir/model.ts";
 import { requiredInputs } from "../ir/symbols.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { Fact } from "../ops/op.ts";
@@ -53,6 +53,12 @@ export interface StagedPlan {
 /** All plans that are known before there is data. */
 export function plansOf({ plan, staged }: Planned): readonly Plan[] {
   return staged?.parts.flatMap((part) => (part.kind === "segment" ? [part.plan] : [])) ?? [plan];
+}
+
+/** What cannot be planned before there is data, by node, with why. */
+export function openPartsOf({ staged }: Pick<Planned, "staged">): readonly string[] {
+  const parts = staged?.parts ?? [];
+  return parts.flatMap((part) => (part.kind === "open" ? [`${describeNode(part.node)} ${part.reason}`] : []));
 }
 
 /** Elements of an input that a plan may depend on. */

@@ -13,7 +13,8 @@ import type { OpenModel } from "../onnx/open.ts";
 import { inputSymbols } from "../verify/sizes.ts";
 import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
-import { type Planned, planSizes, plansOf } from "./plan.ts";
+import { isOnTensorCores } from "./describe.ts";
+import { openPartsOf, type Planned, planSizes, plansOf } from "./plan.ts";
 
 /** What the runtime computes in where a target says so. */
 export const planPrecisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> = {
@@ -32,28 +33,32 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
   const machine = machineOf(target.gpu);
   // Of symbols that no input has data decides.
   const ofInputs = new Set(inputSymbols(model));
-  const sizes = Object.fromEntries(
+  const given = Object.fromEntries(
     [...bindings].flatMap(([name, size]) => (ofInputs.has(name) ? [[name, [size]]] : [])),
   );
   const planned = attempt(() =>
-    planSizes(model, sizes, { precision, target: machine }, { memoryBytes: undefined }),
+    planSizes(model, given, { precision, target: machine }, { memoryBytes: undefined }),
   );
   if (planned === undefined) return undefined;
   const rest = timesByLabel(planned, (action) => predictedMicroseconds(action, machine), pricesOf(workload));
   const steps = workload.timeline.steps.map((step): Step => {
-    const microseconds = step.nodes.reduce((sum, node) => sum + taken(rest, labelOf(node)), 0);
-    return rescaled(step, microseconds);
+    return rescaled(step, addedUp(step.nodes.map((node) => taken(rest, labelOf(node)))));
   });
   const [first] = workload.timeline.steps;
   // Conversions at inputs and outputs are for no node of the model.
-  const others = [...rest.values()].reduce((sum, time) => sum + time, 0);
-  if (first !== undefined && others > 0)
+  const others = addedUp(rest.values());
+  if (first !== undefined && others.microseconds > 0)
     steps.push(
       rescaled({ ...first, scope: facts.root, nodes: [], family: "memory", product: undefined }, others),
     );
   // As `bench --plan` counts them.
   const kernels = plansOf(planned).reduce((total, plan) => total + plan.steps.length, 0);
-  return summarize(steps, kernels);
+  const sizes = { atLargest: byData(bindings, ofInputs), open: openPartsOf(planned) };
+  return { ...summarize(steps, kernels), planned: sizes };
+}
+
+function byData(bindings: ReadonlyMap<string, number>, ofInputs: ReadonlySet<string>): string[] {
+  return [...bindings.keys()].filter((name) => !ofInputs.has(name)).sort();
 }
 
 /** Planning reads weights' sizes and small constants. */
@@ -83,6 +88,23 @@ function pricesOf({ timeline }: Workload): Map<string, number> {
   return prices;
 }
 
+/** Microseconds of a node's launches, and what of them multiply on Tensor Cores. */
+interface Launched {
+  readonly microseconds: number;
+  readonly onTensorCores: number;
+}
+
+const nothing: Launched = { microseconds: 0, onTensorCores: 0 };
+
+function addedUp(times: Iterable<Launched>): Launched {
+  let [microseconds, onTensorCores] = [0, 0];
+  for (const each of times) {
+    microseconds += each.microseconds;
+    onTensorCores += each.onTensorCores;
+  }
+  return { microseconds, onTensorCores };
+}
+
 /**
  * What the host takes between graphs counts for the node that it works at. A launch of several products is shared out as the cost model prices
  * each alone: were it the first one's, padding that brings them together would seem to make the others free.
@@ -91,37 +113,44 @@ function timesByLabel(
   planned: Planned,
   timeOf: (action: Plan["steps"][number]["action"]) => number,
   prices: ReadonlyMap<string, number>,
-): Map<string, number> {
-  const times = new Map<string, number>();
-  const add = (label: string, time: number) => times.set(label, (times.get(label) ?? 0) + time);
+): Map<string, Launched> {
+  const times = new Map<string, Launched>();
+  const add = (label: string, microseconds: number, isOnTensorCores: boolean) => {
+    const own = { microseconds, onTensorCores: isOnTensorCores ? microseconds : 0 };
+    times.set(label, addedUp([times.get(label) ?? nothing, own]));
+  };
   for (const { steps } of plansOf(planned))
     for (const { label, beside = [], action } of steps) {
       const priced = [label, ...beside].map((each) => [each, prices.get(each) ?? 0] as const);
       const whole = priced.reduce((sum, [, price]) => sum + price, 0);
       const time = timeOf(action);
-      for (const [each, price] of priced) add(each, time * (whole > 0 ? price / whole : 1 / priced.length));
+      const isTensor = isOnTensorCores(action);
+      for (const [each, price] of priced)
+        add(each, time * (whole > 0 ? price / whole : 1 / priced.length), isTensor);
     }
   for (const part of planned.staged?.parts ?? [])
-    if (part.kind === "host") add(labelOf(part.node), part.predictedMicroseconds);
+    if (part.kind === "host") add(labelOf(part.node), part.predictedMicroseconds, false);
   return times;
 }
 
-function taken(times: Map<string, number>, label: string): number {
-  const time = times.get(label) ?? 0;
+function taken(times: Map<string, Launched>, label: string): Launched {
+  const time = times.get(label) ?? nothing;
   times.delete(label);
   return time;
 }
 
 /** The same kernel at another time: its interval and its price elsewhere keep their ratio to it. */
-function rescaled(step: Step, microseconds: number): Step {
+function rescaled(step: Step, { microseconds, onTensorCores }: Launched): Step {
   const { estimate, runs } = step;
   const factor = step.microseconds > 0 ? microseconds / step.microseconds : 0;
   return {
     ...step,
     factor,
     microseconds,
+    tensorPart: microseconds > 0 ? onTensorCores / microseconds : 0,
     estimate: {
       ...estimate,
+      tensorCore: onTensorCores > 0,
       microseconds: microseconds / runs,
       low: estimate.low * factor,
       high: estimate.high * factor,

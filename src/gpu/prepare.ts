@@ -1,6 +1,7 @@
 /** @file A file to the model that is asked for: opened, perhaps repaired, its weights rounded, inner values exposed. */
 import { decideSafe } from "../fix/decide.ts";
-import { type FixSettings, patched } from "../fix/pipeline.ts";
+import { patched } from "../fix/edits.ts";
+import type { FixSettings } from "../fix/pipeline.ts";
 
 import { bytesOf } from "../ir/dtype.ts";
 import { InputError } from "../ir/errors.ts";

@@ -184,6 +184,11 @@ export function describeNode(node: Node): string {
   return `node "${labelOf(node)}" (${operatorOf(node)})`;
 }
 
+/** The node that an error message names so. */
+export function nodeNamedIn(message: string): string | undefined {
+  return /\bnode "(.*?)" \([^()\s]+\)/s.exec(message)?.[1];
+}
+
 /** `Conv`, or `com.microsoft::FusedConv` outside ai.onnx. */
 export function operatorOf(node: Node): string {
   return node.domain === "" ? node.opType : `${node.domain}::${node.opType}`;

@@ -167,7 +167,8 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     // Kernels that two of them cover are shared out, so that this is rounding.
     const saves =
       together.microseconds < last.microseconds ? together : { ...together, microseconds: last.microseconds };
-    account.push({ step, ...behind(last, saves), saves, precision: last.precision });
+    const casts = last.castsIn === undefined ? {} : { castsIn: last.castsIn };
+    account.push({ step, ...behind(last, saves), saves, precision: last.precision, ...casts });
   }
   return account;
 }

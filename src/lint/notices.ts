@@ -33,6 +33,21 @@ export function memoryNotices({ steps, microseconds }: Timeline): NoticeReport[]
   return [{ code: "memory-bound", message }];
 }
 
+/** What the stack's own plan decides otherwise than sizes that are bound say, and what it leaves out. */
+export function plannedNotices({ planned }: Timeline): NoticeReport[] {
+  if (planned === undefined) return [];
+  const { atLargest, open } = planned;
+  const many = atLargest.length > 1 ? "are" : "is";
+  const sizes = `${atLargest.join(", ")} ${many} of no input, so that data decides: planned at the largest, whatever size is bound`;
+  return [
+    ...(atLargest.length === 0 ? [] : [{ code: "planned-at-largest", message: sizes }]),
+    ...open.map((each) => ({
+      code: "planned-in-part",
+      message: `${each}: what follows is planned when there is data, and is in no time here`,
+    })),
+  ];
+}
+
 /** What `--fix` would gain here and another stack lose. */
 export function elsewhereNotices(why: string | undefined): NoticeReport[] {
   return why === undefined ? [] : [{ code: "slower-elsewhere", message: `not fixed by --fix: ${why}` }];

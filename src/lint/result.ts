@@ -2,8 +2,10 @@
 
 import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { AccountStep, AccountStepName } from "../workload/account.ts";
+import type { ErrorReport } from "./error-report.ts";
 
 export type { AccountStep, AccountStepName, WrittenSaving } from "../workload/account.ts";
+export type { ErrorReport } from "./error-report.ts";
 
 export type Severity = "error" | "warn" | "info";
 export type Fixability = "safe" | "unsafe" | "none";
@@ -286,6 +288,8 @@ export interface LintReport {
   readonly version: 1;
   readonly tool: { readonly name: "tc-lint"; readonly version: string };
   readonly models: readonly ModelReport[];
+  /** Of models that failed, in their order; of a run that failed as a whole, why. */
+  readonly errors: readonly ErrorReport[];
   readonly summary: {
     /** Entries (groups of findings), by severity. */
     readonly errors: number;

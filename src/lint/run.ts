@@ -4,7 +4,7 @@ import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
 import type { Step } from "../workload/timeline.ts";
-import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
+import { pricedSizes, priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import { type Budget, budgetReports } from "./budgets.ts";
 import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
@@ -15,7 +15,13 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import { contradictionNotices, elsewhereNotices, memoryNotices, quantizedNotices } from "./notices.ts";
+import {
+  contradictionNotices,
+  elsewhereNotices,
+  memoryNotices,
+  plannedNotices,
+  quantizedNotices,
+} from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -201,14 +207,14 @@ function assemble(
   { listed, unlisted, below, uncertain, account, described }: Judged,
   suppressed: Suppressed,
 ): ModelReport {
-  const { model, facts, timeline, bindings } = context;
+  const { model, facts, timeline } = context;
   const { target } = settings;
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
   const isFitted = settings.cost.measured(target);
   const fitted = target.stack.known === "measured" ? "measured" : "kernels";
   const { profile } = settings;
-  const planned = settings.timelineOf !== undefined ? "planned" : isFitted ? fitted : "datasheet";
-  const basis = profile === undefined ? planned : "profile";
+  const predictedBy = timeline.planned !== undefined ? "planned" : isFitted ? fitted : "datasheet";
+  const basis = profile === undefined ? predictedBy : "profile";
   return {
     path: settings.displayPath,
     irVersion: model.irVersion,
@@ -219,8 +225,7 @@ function assemble(
     nodes: model.nodeCount,
     parameters: parametersOf(model),
     target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
-    symbols: Object.fromEntries(bindings),
-    assumed: [...facts.symbols].sort(),
+    ...pricedSizes(context),
     configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
     ...(profile === undefined ? {} : { profile }),
@@ -245,6 +250,7 @@ function assemble(
       ...settings.notices,
       ...contradictionNotices(facts),
       ...memoryNotices(timeline),
+      ...plannedNotices(timeline),
       ...quantizedNotices(context.products, context.target.precision),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],

@@ -66,18 +66,30 @@ function formOf(model: Model, graph: Graph, leastIrVersion: number): GraphForm {
   };
 }
 
+/** Where each occurrence of a field lies, its tag included; the cursor stands on it. */
+function* occurrences(cursor: Cursor, wanted: number): Generator<Pick<Edit, "offset" | "length">> {
+  while (cursor.next()) {
+    if (cursor.field !== wanted) continue;
+    const { tagStart: offset, start, length } = cursor;
+    yield { offset, length: start + length - offset };
+  }
+}
+
 /** The IR version raised, where the patch needs a newer one. */
 function irVersionEdit(model: Model, source: ByteSource, patch: Patch): Edit[] {
   if (model.irVersion >= patch.leastIrVersion) return [];
   const parent = { offset: 0, length: source.size };
   const replacement = [bytesSegment(integerField(modelFields.irVersion, patch.leastIrVersion))];
-  const cursor = new Cursor(source);
-  while (cursor.next()) {
-    if (cursor.field !== modelFields.irVersion) continue;
-    const length = cursor.start + cursor.length - cursor.tagStart;
-    return [{ parent, offset: cursor.tagStart, length, replacement }];
-  }
+  for (const place of occurrences(new Cursor(source), modelFields.irVersion))
+    return [{ parent, ...place, replacement }];
   return [{ parent, offset: 0, length: 0, replacement }];
+}
+
+/** Domains of the import that a cursor stands on. */
+function importedAt(cursor: Cursor): readonly string[] {
+  const imported = new Map<string, number>();
+  decodeOpset(cursor, imported);
+  return [...imported.keys()];
 }
 
 /** Imports of domains that the patch gives another version: they go, and the patch's own come at the end. */
@@ -85,15 +97,9 @@ function raisedImports(source: ByteSource, patch: Patch): Edit[] {
   const parent = { offset: 0, length: source.size };
   const edits: Edit[] = [];
   const cursor = new Cursor(source);
-  while (cursor.next()) {
-    if (cursor.field !== modelFields.opsetImport) continue;
-    const offset = cursor.tagStart;
-    const length = cursor.start + cursor.length - offset;
-    const imported = new Map<string, number>();
-    decodeOpset(cursor, imported);
-    const isReplaced = [...imported.keys()].some((domain) => patch.opsets.has(domain));
-    if (isReplaced) edits.push({ parent, offset, length, replacement: [] });
-  }
+  for (const place of occurrences(cursor, modelFields.opsetImport))
+    if (importedAt(cursor).some((domain) => patch.opsets.has(domain)))
+      edits.push({ parent, ...place, replacement: [] });
   return edits;
 }
 
@@ -101,19 +107,25 @@ function raisedImports(source: ByteSource, patch: Patch): Edit[] {
 function functionImports(source: ByteSource, body: Graph, opsets: ReadonlyMap<string, number>): Edit[] {
   const edits: Edit[] = [];
   const cursor = new Cursor(source, body.span.offset, body.span.length);
-  while (cursor.next()) {
-    if (cursor.field !== functionFields.opsetImport) continue;
-    const offset = cursor.tagStart;
-    const length = cursor.start + cursor.length - offset;
-    const imported = new Map<string, number>();
-    decodeOpset(cursor, imported);
-    const replacement = [...imported.keys()].flatMap((domain) => {
+  for (const place of occurrences(cursor, functionFields.opsetImport)) {
+    const replacement = importedAt(cursor).flatMap((domain) => {
       const version = opsets.get(domain);
       if (version === undefined) return [];
       return field(functionFields.opsetImport, [bytesSegment(opsetMessage(domain, version))]);
     });
-    if (replacement.length > 0) edits.push({ parent: body.span, offset, length, replacement });
+    if (replacement.length > 0) edits.push({ parent: body.span, ...place, replacement });
   }
+  return edits;
+}
+
+/** Metadata that the patch gives another value: it goes, and the patch's own comes at the end. */
+function replacedMetadata(source: ByteSource, patch: Patch): Edit[] {
+  const parent = { offset: 0, length: source.size };
+  const edits: Edit[] = [];
+  const cursor = new Cursor(source);
+  for (const place of occurrences(cursor, modelFields.metadataProps))
+    if (patch.metadata.has(textField(source, cursor, entryFields.key)))
+      edits.push({ parent, ...place, replacement: [] });
   return edits;
 }
 
@@ -121,19 +133,7 @@ function functionImports(source: ByteSource, body: Graph, opsets: ReadonlyMap<st
 function modelEdits(source: ByteSource, patch: Patch): Edit[] {
   const parent = { offset: 0, length: source.size };
   const edits: Edit[] = [];
-  if (patch.metadata.size > 0) {
-    const cursor = new Cursor(source);
-    while (cursor.next()) {
-      if (cursor.field !== modelFields.metadataProps) continue;
-      if (!patch.metadata.has(textField(source, cursor, entryFields.key))) continue;
-      edits.push({
-        parent,
-        offset: cursor.tagStart,
-        length: cursor.start + cursor.length - cursor.tagStart,
-        replacement: [],
-      });
-    }
-  }
+  if (patch.metadata.size > 0) pushAll(edits, replacedMetadata(source, patch));
   if (patch.opsets.size > 0) pushAll(edits, raisedImports(source, patch));
   const tail: Segment[] = [...patch.opsets].flatMap(([domain, version]) =>
     field(modelFields.opsetImport, [bytesSegment(opsetMessage(domain, version))]),

@@ -95,9 +95,11 @@ const names: Readonly<
   author: () => ["by its author", "in the network or its export"],
 };
 
-function layoutWay({ command = "", written, setting: of }: AccountStep): string {
+/** Where the command stores half, and what its Casts take is not known: the file takes more than the row says. */
+function layoutWay({ command = "", written, castsIn, setting: of }: AccountStep): string {
   const way = of === undefined ? command : `set it, and lint with --stack ${of.stack}`;
-  return written === undefined ? way : `${way}; as stored ${writtenTimes(written)}`;
+  if (written !== undefined) return `${way}; as stored ${writtenTimes(written)}`;
+  return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
 }
 
 /** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, whose layout is told in half. */

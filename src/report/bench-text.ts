@@ -149,7 +149,8 @@ export function renderPlanText(plan: PlanReport, { color, verbose }: RunText): s
   const listing = { columns: [], about: plannedText, microsecondsOf: predictedOf, verbose, palette };
   const ofHost = steps.filter(({ kernel }) => kernel === hostKernel);
   const launches = counted(steps.length - ofHost.length, "launch", "launches");
-  const predicted = `predicted ${duration(plan.predictedMicroseconds)} in ${launches}`;
+  const share = percent(plan.tensorCoreShare);
+  const predicted = `predicted ${duration(plan.predictedMicroseconds)} in ${launches}, ${share} on Tensor Cores`;
   const lines = [
     ...modelText(model, ` for ${gpu}, ${precision}`, sizes).map((line) => palette.heading(line)),
     `${palette.bold(predicted)}; weights ${compact(weightBytes)}B, arena ${compact(arenaBytes)}B`,

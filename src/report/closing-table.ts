@@ -11,7 +11,7 @@ import {
   timeText,
   titled,
 } from "./scenarios.ts";
-import { standingOf } from "./standing.ts";
+import { type EndOf, standingOf } from "./standing.ts";
 import { alignColumns } from "./table.ts";
 
 /** Lines of the table; what they leave out is counted. */
@@ -34,11 +34,17 @@ const columns: readonly Column[] = [
   { title: "worst", alignment: "left", text: worstOf },
 ];
 
+const ofWhat = {
+  casts: "before Casts",
+  author: "before its author",
+  half: "if half pays",
+} as const satisfies Record<EndOf, string>;
+
 /** `420 µs before Casts`, where what writing half takes is not known. */
 function afterAllText(model: ModelReport): string {
-  const { afterAll, lacksCasts = false } = standingOf(model) ?? {};
+  const { afterAll, of } = standingOf(model) ?? {};
   const time = timeText(model, afterAll);
-  return lacksCasts && time !== "" ? `${time} before Casts` : time;
+  return of === undefined || time === "" ? time : `${time} ${ofWhat[of]}`;
 }
 
 /** Without what none of the models has to say; nodes that could not be judged are rare, and never passed over. */

@@ -1,5 +1,6 @@
 /** @file One model at several targets and sizes: its reports together, as a table, and as one report of findings that differ. */
 import { counted, percent, printable, shortened } from "../ir/format.ts";
+import { deriveSum } from "../ir/symbols.ts";
 import type { BudgetReport, Finding, ModelReport, Severity } from "../lint/result.ts";
 import { bestStepText, standingOf } from "./standing.ts";
 import { pricedText } from "./unpriced.ts";
@@ -77,10 +78,17 @@ function axesOf(group: ModelGroup): readonly Axis[] {
 
 const longestTitle = 24;
 
-/** A model may have tens of thousands of symbols. */
+/** A model may have tens of thousands of symbols. What others come to by its name is no axis of its own: a decoder's total. */
 function givenSymbols({ symbols, assumed }: ModelReport): string[] {
   const left = new Set(assumed);
-  return Object.keys(symbols).filter((name) => !left.has(name));
+  const sizes = new Map(Object.entries(symbols).filter(([name]) => !left.has(name)));
+  return [...sizes].flatMap(([name, size]) => {
+    sizes.delete(name);
+    deriveSum(name, sizes);
+    const isSum = sizes.get(name) === size;
+    sizes.set(name, size);
+    return isSum ? [] : [name];
+  });
 }
 
 /** What all reports of a model have in common of their target; empty parts left out. */

@@ -12,13 +12,19 @@ export interface Standing {
   /** The file that `--fix` alone writes, in the types that it stores. */
   readonly afterFix: number;
   /**
-   * Of all steps of the account, in the target's precision; where another layout is the last and its command leaves the file in the types that it stores, of the file
-   * that it writes.
+   * What naming every command comes to, with what its author can do behind: the account's last step, in the target's precision; where its commands leave the
+   * file in the types that it stores, that file.
    */
   readonly afterAll: number;
-  /** Whether that is without what writing half precision takes. */
-  readonly lacksCasts: boolean;
+  /** What `afterAll` is of, where that is not a file that commands and its author make; else undefined. */
+  readonly of: EndOf | undefined;
 }
+
+/**
+ * `casts`: without what writing half takes; `author`: without what its author can do, which is told of a file in half that no command writes; `half`: of a
+ * file in half that may save nothing, so that no command is named.
+ */
+export type EndOf = "casts" | "author" | "half";
 
 type Accounted = Pick<ModelReport, "account" | "predicted" | "nodes">;
 
@@ -38,15 +44,18 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   };
 }
 
-/** What all of it comes to: no figure is that of no file. */
-function endOf(account: readonly AccountStep[], now: number): Pick<Standing, "afterAll" | "lacksCasts"> {
-  const written = account.find(({ step }) => step === "layout")?.written;
+/** What all of it comes to: no figure is that of no file, unless it says so. */
+function endOf(account: readonly AccountStep[], now: number): Pick<Standing, "afterAll" | "of"> {
+  const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
   const last = account.at(-1);
-  if (written !== undefined && last?.step !== "author") return { afterAll: written.after, lacksCasts: false };
-  return {
-    afterAll: last?.microseconds ?? now,
-    lacksCasts: account.some(({ castsIn }) => castsIn !== undefined),
-  };
+  const [written, kept] = [stepAt("layout")?.written, stepAt("kept")];
+  const isAuthors = last?.step === "author";
+  const isHalfWritten = kept?.command !== undefined;
+  if (written !== undefined && !(isAuthors && isHalfWritten))
+    return { afterAll: written.after, of: isAuthors ? "author" : undefined };
+  const afterAll = last?.microseconds ?? now;
+  if (last?.castsIn !== undefined) return { afterAll, of: "casts" };
+  return { afterAll, of: kept === undefined || isHalfWritten ? undefined : "half" };
 }
 
 /** What the time now counts in already. */

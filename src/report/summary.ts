@@ -2,9 +2,11 @@
 import { counted } from "../ir/format.ts";
 import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { exceededCount } from "./budget-text.ts";
+import { errorsOf } from "./failure.ts";
 
 export function reportOf(models: readonly ModelReport[], version: string): LintReport {
-  return { version: 1, tool: { name: "tc-lint", version }, models, summary: summarize(models) };
+  const tool = { name: "tc-lint", version } as const;
+  return { version: 1, tool, models, errors: errorsOf(models), summary: summarize(models) };
 }
 
 function summarize(models: readonly ModelReport[]): LintReport["summary"] {

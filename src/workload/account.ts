@@ -46,7 +46,10 @@ export interface AccountStep {
   readonly needsHalf?: true;
   /** Of steps that a fix writes: its flags, the file that they write being sure to gain; of a repair's those that were given. */
   readonly command?: string;
-  /** Of the step to half: the command whose account has what writing it takes besides, where that is not decided here and there is no step `kept`. */
+  /**
+   * Of the step to half and those behind it: the command whose account has what writing it takes besides, where that is not decided here and there is
+   * no step `kept`. A step whose command leaves FP32 (`written`) takes nothing besides.
+   */
   readonly castsIn?: string;
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
@@ -79,12 +82,14 @@ export interface AccountState {
 export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
   const steps: AccountStep[] = [];
   const casts = castsIn(states);
+  let isInHalf = false;
   let last: Workload | undefined;
   for (const { step, workload, ...said } of states) {
     const change = last === undefined ? undefined : differenceBetween(last, workload, cost);
     if (change !== undefined && change.steps.length === 0) continue;
     const { microseconds, low, high } = workload.timeline;
     const { precision } = workload.target;
+    isInHalf ||= isToHalf({ step, workload });
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
     const saves =
       change === undefined || last === undefined ? null : subtracted(change.saves, last, workload);
@@ -97,7 +102,7 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
       precision,
       ...measured,
       ...asFile(said),
-      ...(casts !== undefined && isToHalf({ step, workload }) ? { castsIn: casts } : {}),
+      ...(casts !== undefined && isInHalf ? { castsIn: casts } : {}),
       ...codesOf(step, workload),
     });
     last = workload;

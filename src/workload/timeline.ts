@@ -34,6 +34,8 @@ export interface Step {
   /** Of all runs. */
   readonly microseconds: number;
   readonly product: CostedProduct | undefined;
+  /** Of its time, in launches that multiply on Tensor Cores, where whoever launches it tells: 0 to 1. Else all of it or nothing, by `estimate`. */
+  readonly tensorPart?: number | undefined;
   /** Of the cost model's own estimate, where another account stands in for it. */
   readonly factor?: number | undefined;
   /** Set where its time is measured, or follows from what was: `factor` is then of that. */
@@ -60,7 +62,16 @@ export interface Timeline {
   readonly tensorCoreShare: number;
   /** Microseconds, which add up to the whole. */
   readonly families: Readonly<Record<Family, number>>;
+  /** Set where the stack's own planner made it, and not the cost model. */
+  readonly planned?: PlannedSizes | undefined;
   stepOf(node: Node, scope: Scope): Step | undefined;
+}
+
+export interface PlannedSizes {
+  /** Symbols that data decides, and no input has: they are taken at the largest that they may be, whatever size is bound. */
+  readonly atLargest: readonly string[];
+  /** Nodes that it cannot plan before there is data, with why: neither they nor what follows are in its time. */
+  readonly open: readonly string[];
 }
 
 export interface TimelineInput {
@@ -130,6 +141,11 @@ export function timelineOf(steps: readonly Step[]): Timeline {
   );
 }
 
+/** What of a kernel's time is on Tensor Cores: 0 to 1. */
+export function tensorPartOf({ tensorPart, estimate }: Step): number {
+  return tensorPart ?? (estimate.tensorCore ? 1 : 0);
+}
+
 /** Adds steps up, which are `kernels` launches; they may have been priced anew. */
 export function summarize(steps: readonly Step[], kernels: number): Timeline {
   const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
@@ -139,7 +155,7 @@ export function summarize(steps: readonly Step[], kernels: number): Timeline {
     const { estimate, runs } = step;
     microseconds += step.microseconds;
     families[step.family] += step.microseconds;
-    if (estimate.tensorCore) onTensorCores += step.microseconds;
+    onTensorCores += step.microseconds * tensorPartOf(step);
     below += (estimate.microseconds - estimate.low) * runs;
     above += (estimate.high - estimate.microseconds) * runs;
     const { scope } = step;

@@ -77,7 +77,7 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
 
 /** Products with what their kernels take on the timeline. */
 function timedBy(
-  { steps, kernels }: Timeline,
+  { steps, kernels, planned }: Timeline,
   products: readonly CostedProduct[],
 ): Pick<Workload, "products" | "timeline"> {
   const times = new Map(steps.map((step) => [step.product, step.microseconds]));
@@ -88,7 +88,7 @@ function timedBy(
     ]),
   );
   const own = steps.map((step) => ({ ...step, product: step.product && timed.get(step.product) }));
-  return { products: [...timed.values()], timeline: summarize(own, kernels) };
+  return { products: [...timed.values()], timeline: { ...summarize(own, kernels), planned } };
 }
 
 function costProduct(
@@ -101,6 +101,24 @@ function costProduct(
   const runs = evaluateDim(product.scope.totalRepeat, bindings) ?? 1;
   const estimate = cost.estimate(sizes, target);
   return { ...product, sizes, runs, estimate, microseconds: estimate.microseconds * runs };
+}
+
+/**
+ * Symbols and the size at which each is priced, and those that nobody bound. What a plan takes at its largest has no size that is the account's.
+ */
+export function pricedSizes({
+  facts,
+  bindings,
+  timeline,
+}: Pick<Workload, "facts" | "bindings" | "timeline">): {
+  readonly symbols: Readonly<Record<string, number>>;
+  readonly assumed: readonly string[];
+} {
+  const left = new Set(timeline.planned?.atLargest);
+  return {
+    symbols: Object.fromEntries([...bindings].filter(([name]) => !left.has(name))),
+    assumed: [...facts.symbols].filter((name) => !left.has(name)).sort(),
+  };
 }
 
 /** The main graph's steps that only move memory, in its order. */

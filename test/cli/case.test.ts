@@ -32,6 +32,8 @@ export const cases = [
 ];
 `;
 
+const otherCases = `export const cases = [0, 1, 2, 3, 4, 5].map((each) => ({ name: String(each), run: () => {} }));`;
+
 describe.skipIf(fake === undefined)("bench --case", () => {
   let cli: BuiltCli;
   beforeAll(() => {
@@ -39,6 +41,7 @@ describe.skipIf(fake === undefined)("bench --case", () => {
     const dist = path.join(path.dirname(cli.script), "..");
     mkdirSync(path.join(dist, "gpu", "cases"), { recursive: true });
     writeFileSync(path.join(dist, "gpu", "cases", "sample.js"), sampleCases);
+    writeFileSync(path.join(dist, "gpu", "cases", "other.js"), otherCases);
   });
   afterAll(() => {
     cli[Symbol.dispose]();
@@ -115,7 +118,13 @@ describe.skipIf(fake === undefined)("bench --case", () => {
       'there is no case "sample/copy twice"; did you mean "sample/copies twice"?',
     ],
     [["--case", "copies"], 'no case "copies"; its name is in sample/copies twice, sample/copies wrongly'],
-    [["--case", "elsewhere/entirely"], 'no case "elsewhere/entirely"; there are sample/copies twice, '],
+    [["--case", "elsewhere/entirely"], 'no case "elsewhere/entirely"; families are other, sample'],
+    [["--case", "sampel/nothing of it"], 'no case "sampel/nothing of it"; sample has sample/copies twice, '],
+    [
+      ["--case", "other"],
+      'no case "other"; other has other/0, other/1, other/2, other/3, other/4 and 1 more',
+    ],
+    [["--case", "--plan"], "--plan: says nothing beside --case"],
     [["--case", "sample/nothing of it"], 'no case "sample/nothing of it"; sample has sample/copies twice, '],
     [["--check"], "--check: says nothing without --case"],
     [["--time"], "--time: says nothing without --case"],
@@ -127,6 +136,15 @@ describe.skipIf(fake === undefined)("bench --case", () => {
   ])("refuses %j", async (args, message) => {
     const { exitCode, stderr, stdout } = await bench(args);
     expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringContaining(message)]);
+  });
+
+  it("lists families where it is given no value", async () => {
+    for (const args of [["--case"], ["--case", "--check"], ["--case="]])
+      expect(await bench(args)).toMatchObject({
+        exitCode: 0,
+        stdout: "other: 6 cases, as other/0\nsample: 2 cases, as sample/copies twice\n",
+        stderr: "",
+      });
   });
 
   it("says that there is no GPU", async () => {

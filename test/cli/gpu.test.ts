@@ -60,7 +60,7 @@ describe("The GPU commands", () => {
     const { exitCode, stdout } = await run(["bench", "--plan", "--no-color", model]);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(
-      /aligned-mlp\.onnx for h200, fp16, nothing to fix.*\npredicted .* µs in \d+ launches; weights/,
+      /aligned-mlp\.onnx for h200, fp16, nothing to fix.*\npredicted .* µs in \d+ launches, \d+ % on Tensor Cores; weights/,
     );
     expect(stdout).toMatch(/^every run, worst first \(--verbose: in order\)$/m);
     expect(stdout).toMatch(/gemm/);

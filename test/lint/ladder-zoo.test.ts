@@ -4,7 +4,7 @@ import { type FixChoice, safeFix } from "../../src/api/fix-settings.ts";
 import { planOf } from "../../src/api/options.ts";
 import { fixSettings } from "../../src/api/plan-fix.ts";
 import { decideSafe } from "../../src/fix/decide.ts";
-import { priced } from "../../src/fix/pipeline.ts";
+import { priced } from "../../src/fix/prices.ts";
 import { runStages } from "../../src/fix/stages.ts";
 import type { AccountStepName, ModelReport } from "../../src/lint/result.ts";
 import { openModel } from "../../src/onnx/open.ts";

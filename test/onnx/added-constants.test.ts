@@ -1,6 +1,6 @@
 /** What a patch adds where there is no place for initializers: Constants, in front. */
 import { describe, expect, it } from "vitest";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import type { Graph } from "../../src/ir/model.ts";
 import { FreshNames } from "../../src/ir/names.ts";
 import { Patch } from "../../src/ir/patch.ts";

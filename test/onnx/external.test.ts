@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import { Patch } from "../../src/ir/patch.ts";
 import { resolveExternal } from "../../src/onnx/external-file.ts";
 import { modelFromBytes, openModel } from "../../src/onnx/open.ts";

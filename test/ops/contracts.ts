@@ -6,7 +6,7 @@ import onnxProto, { type onnx as types } from "onnx-proto";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { type Attributes, model } from "../../fixtures/builder.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import { type Atom, type Axis, atomsOf } from "../../src/ir/axis.ts";
 import { indexMap } from "../../src/ir/axis-runs.ts";
 import { type DType, dtypes } from "../../src/ir/dtype.ts";

@@ -1,7 +1,7 @@
 /** Which real exports can have another batch than the one that they fix. */
 import { describe, expect, it } from "vitest";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import { rebatch } from "../../src/passes/batch/batch.ts";
 import { FreshNames } from "../../src/passes/names.ts";

@@ -3,7 +3,7 @@ import { Tensor } from "onnxruntime-node";
 import { expect } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import { listText } from "../../src/ir/message.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { type BatchChoice, rebatch } from "../../src/passes/batch/batch.ts";

@@ -2,7 +2,7 @@
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { expect } from "vitest";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import type { Patch } from "../../src/ir/patch.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";

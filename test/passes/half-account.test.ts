@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
-import { asStored, runPasses } from "../../src/fix/pipeline.ts";
+import { runPasses } from "../../src/fix/pipeline.ts";
+import { asStored } from "../../src/fix/prices.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { half } from "../../src/passes/half/half.ts";
 import { priceModel } from "../../src/workload/workload.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, describe, expect } from "vitest";
-import { render } from "../../src/fix/pipeline.ts";
+import { render } from "../../src/fix/edits.ts";
 import { type OpenModel, openModel } from "../../src/onnx/open.ts";
 import type { Segment } from "../../src/wire/splice.ts";
 import { eachModel, zoo } from "../zoo.ts";

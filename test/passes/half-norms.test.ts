@@ -5,7 +5,7 @@ import { planOf } from "../../src/api/options.ts";
 import { fixSettings } from "../../src/api/plan-fix.ts";
 import { withTimelines } from "../../src/api/timelines.ts";
 import { runFix } from "../../src/fix/make.ts";
-import { priced } from "../../src/fix/pipeline.ts";
+import { priced } from "../../src/fix/prices.ts";
 import { asWritten } from "../../src/fix/stored-types.ts";
 import { openModel } from "../../src/onnx/open.ts";
 import type { Workload } from "../../src/workload/workload.ts";

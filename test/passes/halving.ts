@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type GraphBuilder, type ModelBuilder, type ModelOptions, model } from "../../fixtures/builder.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import type { Target } from "../../src/hardware/target.ts";

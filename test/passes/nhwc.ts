@@ -1,7 +1,8 @@
 /** @file The layout pass over models in memory; ONNX Runtime compares. */
 import { expect } from "vitest";
 import type { Estimate } from "../../src/cost/model.ts";
-import { type FixSettings, patched, runPasses } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
+import { type FixSettings, runPasses } from "../../src/fix/pipeline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import type { Patch } from "../../src/ir/patch.ts";

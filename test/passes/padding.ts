@@ -3,7 +3,7 @@ import type { Tensor } from "onnxruntime-node";
 import { expect } from "vitest";
 import { type GraphBuilder, type ModelOptions, model } from "../../fixtures/builder.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import { type Atom, atomsOf, paddedSize } from "../../src/ir/axis.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";

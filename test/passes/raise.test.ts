@@ -1,7 +1,7 @@
 /** A file of an older opset, relabelled as opset 20: what it computes stays, in main graphs, bodies and functions. */
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, type ModelBuilder, model } from "../../fixtures/builder.ts";
-import { patched } from "../../src/fix/pipeline.ts";
+import { patched } from "../../src/fix/edits.ts";
 import { Patch } from "../../src/ir/patch.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { FreshNames } from "../../src/passes/names.ts";

@@ -5,6 +5,8 @@ import { type FixChoice, flagsOf } from "../../src/fix/choice.ts";
 import { withGiven } from "../../src/fix/given.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells, storedLayout } from "../../src/report/account-text.ts";
+import { closingTable } from "../../src/report/closing-table.ts";
+import { paletteOf } from "../../src/report/color.ts";
 import { timeNote } from "../../src/report/profile-text.ts";
 import { storedColumn } from "../../src/report/scenarios.ts";
 import { standingOf } from "../../src/report/standing.ts";
@@ -89,6 +91,7 @@ describe("half that is not sure to save", () => {
   });
   const layout: AccountStep = { ...times, step: "layout", saves: times, precision: "fp16" };
   const castsIn = "--diff --precision fp16";
+  const costs = { microseconds: -1, low: -2, high: -0.5 };
   const predicted = {
     microseconds: 10,
     low: 9,
@@ -104,8 +107,8 @@ describe("half that is not sure to save", () => {
     expect(accountCells(step, [exported, step])[3]).toBe("without Casts: --diff --precision fp16 has them");
     const known = { ...step, command: "--fix --unsafe-fixes" };
     expect(accountCells(known, [exported, known])[3]).toBe("--fix --unsafe-fixes, without Casts");
-    expect(standing([exported, step, layout])).toMatchObject({ afterAll: 10, lacksCasts: true });
-    expect(standing([exported, stepTo(saved), layout])?.lacksCasts).toBe(false);
+    expect(standing([exported, step, { ...layout, castsIn }])).toMatchObject({ afterAll: 10, of: "casts" });
+    expect(standing([exported, stepTo(saved), layout])?.of).toBeUndefined();
   });
 
   test("after all is what the command of a layout writes where that leaves FP32", () => {
@@ -115,7 +118,9 @@ describe("half that is not sure to save", () => {
     expect(accountCells(stays, [exported, step, stays])[3]).toBe(
       "--fix --unsafe-fixes; as stored 12 µs → 9 µs",
     );
-    expect(standing([exported, step, stays])).toMatchObject({ afterAll: 9, lacksCasts: false });
+    expect(standing([exported, step, stays])).toEqual(
+      expect.objectContaining({ afterAll: 9, of: undefined }),
+    );
     const author: AccountStep = {
       ...times,
       microseconds: 7,
@@ -123,7 +128,25 @@ describe("half that is not sure to save", () => {
       saves: times,
       precision: "fp16",
     };
-    expect(standing([exported, step, stays, author])).toMatchObject({ afterAll: 7, lacksCasts: true });
+    // Its author's step is told of a file in half that no command writes.
+    expect(standing([exported, step, stays, author])).toMatchObject({ afterAll: 9, of: "author" });
+    const kept: AccountStep = { ...times, microseconds: 11, step: "kept", saves: costs, precision: "fp16" };
+    expect(standing([exported, step, stays, kept, author])).toMatchObject({ afterAll: 9, of: "author" });
+    const named = { ...kept, command: "--fix --precision fp16 --unsafe-fixes" };
+    expect(standing([exported, step, stays, named, author])).toMatchObject({ afterAll: 7, of: undefined });
+  });
+
+  test("a layout that is written in half says that its time is without Casts, as its step in half does", () => {
+    const step = { ...stepTo(2), castsIn };
+    const written: AccountStep = { ...layout, command: "--fix --unsafe-fixes", castsIn };
+    expect(accountCells(written, [exported, step, written])[3]).toBe("--fix --unsafe-fixes, without Casts");
+  });
+
+  test("after all says so where it is of a file in half that no command is named of", () => {
+    const kept: AccountStep = { ...times, microseconds: 11, step: "kept", saves: costs, precision: "fp16" };
+    const account = [exported, { ...stepTo(2), unsure: true as const }, kept];
+    expect(standing(account)).toMatchObject({ afterAll: 11, of: "half" });
+    expect(closingTable([modelReport({ account })], paletteOf(0)).join("\n")).toContain("11 µs if half pays");
   });
 
   test("a step that has no command names none, nor does a layout", () => {

@@ -36,6 +36,7 @@ function plan(count: number): PlanReport {
     open: [],
     arenaBytes: 0,
     predictedMicroseconds: count,
+    tensorCoreShare: 0,
   };
 }
 

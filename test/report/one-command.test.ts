@@ -1,5 +1,9 @@
 /** One command a step: what a report says in words is what it says as data, and a step without one names none. */
-import { describe, expect, test } from "vitest";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
 import { type FixOptions, fix } from "../../src/api/fix.ts";
 import { type LintOptions, lint } from "../../src/api/lint.ts";
 import { layoutSettingOf, type StackId, stacks } from "../../src/hardware/stacks.ts";
@@ -7,7 +11,7 @@ import type { AccountStep } from "../../src/lint/result.ts";
 import { accountCells, accountLines } from "../../src/report/account-text.ts";
 import { standingOf } from "../../src/report/standing.ts";
 import { unsafeFixes } from "../unsafe-fixes.ts";
-import { eachModel, zooModel } from "../zoo.ts";
+import { eachModel, zoo, zooModel } from "../zoo.ts";
 
 /** Commands that repair; what only tells (`--diff`) takes no step. */
 const commands = /--fix(?: --(?:unsafe-fixes|precision \w+|layout nhwc|prove))*/g;
@@ -66,6 +70,12 @@ describe.each(looked)("on %s", (stack) => {
     if (kept !== undefined) expect(half?.castsIn).toBeUndefined();
     if (half?.castsIn === undefined) return;
     expect(accountCells(half, account)[3]).toMatch(/without Casts/);
+    // And of every step behind it, where its command does not leave FP32.
+    for (const step of account.slice(account.indexOf(half))) {
+      expect(step.castsIn).toBe(half.castsIn);
+      if (step.step !== "layout" || step.written !== undefined) continue;
+      expect(accountCells(step, account)[3]).toMatch(/, without Casts$/);
+    }
     const isLaidOut = half.castsIn.endsWith(" --unsafe-fixes");
     expect(half.castsIn.replace(" --unsafe-fixes", "")).toBe("--diff --precision fp16");
     expect(isLaidOut).toBe(account.some(({ step, setting }) => step === "layout" && setting === undefined));
@@ -100,6 +110,26 @@ eachModel(["misaligned_cnn", "squeezenet"])(
     const saved = layout?.written?.microseconds ?? Number.NaN;
     const { stored } = await fix(zooModel(name), { ...unsafeFixes, dryRun: true });
     expect(standingOf(report)?.afterAll).toBeCloseTo((stored?.after ?? Number.NaN) - saved, 6);
-    expect(standingOf(report)?.lacksCasts).toBe(false);
+    expect(standingOf(report)?.of).toBeUndefined();
   },
 );
+
+describe("with weights, which decide what half keeps in FP32, and so which of two files is written", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "tc-lint-after-all-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  eachModel(["convnext_tiny", "yolo"])(
+    "%s: the account has what its layout's command writes",
+    async (name) => {
+      execFileSync(process.execPath, [path.join(zoo, "materialize.mjs"), folder, name]);
+      const file = path.join(folder, `${name}.onnx`);
+      const { account } = await lint(file);
+      const { stored } = await fix(file, { ...unsafeFixes, dryRun: true });
+      const layout = account.find(({ step }) => step === "layout");
+      const kept = account.find(({ step }) => step === "kept");
+      expect(layout?.command).toBe("--fix --unsafe-fixes");
+      expect(layout?.written?.after ?? kept?.microseconds).toBeCloseTo(stored?.after ?? Number.NaN, 6);
+    },
+    60_000,
+  );
+});

@@ -72,6 +72,7 @@ async function runCase(
   flags: BenchFlags,
 ): Promise<number> {
   if (models.length > 0) throw new InputError("usage", `bench --case takes no model, found ${models.length}`);
+  if (kernelCase.name === "") return listFamilies();
   const { checkReportFiles } = await import("../../files/report-file.ts");
   checkReportFiles([flags.output], {});
   const { benchCase } = await import("../../api/kernel-case.ts");
@@ -86,6 +87,14 @@ async function runCase(
   });
   await writeRun("case", report, flags);
   return report.isRight ? 0 : 1;
+}
+
+/** What `--case` without a value asks for. */
+async function listFamilies(): Promise<number> {
+  const { caseFamilyLines } = await import("../../api/kernel-case.ts");
+  const { writeStdout } = await import("../stdout.ts");
+  await writeStdout(`${(await caseFamilyLines()).join("\n")}\n`);
+  return 0;
 }
 
 async function climbed(

@@ -1,6 +1,8 @@
 /** @file One account: what lint says of a model, step by step, is what --diff and --fix say of it, and it adds up. */
 import { expect } from "vitest";
 import { fix } from "../../../src/api/fix.ts";
+import type { ModelReport } from "../../../src/lint/result.ts";
+import { standingOf } from "../../../src/report/standing.ts";
 import { eachModel, zooModel, zooNames } from "../../zoo.ts";
 import { expectAlike, expectKernelsStay, expectParts, expectRanked, expectSteps } from "../sums.ts";
 import type { ZooReports } from "./reports.ts";
@@ -19,6 +21,7 @@ export function testAccounts(reports: ZooReports): void {
       expectRanked(report);
       expectParts(report);
       expectKernelsStay(report);
+      expectEnd(report);
     },
     60_000,
   );
@@ -47,4 +50,22 @@ export function testAccounts(reports: ZooReports): void {
     },
     60_000,
   );
+}
+
+/** What tables end at is a row of the account, and one that commands and its author come to unless it says what it is of. */
+function expectEnd({ account, predicted, nodes }: ModelReport): void {
+  const standing = standingOf({ account, predicted, nodes });
+  const last = account.at(-1);
+  const layout = account.find(({ step }) => step === "layout");
+  if (standing === undefined || last === undefined) return;
+  const { afterAll, of } = standing;
+  expect([last.microseconds, layout?.written?.after]).toContain(afterAll);
+  expect(of === "casts").toBe(last.castsIn !== undefined && layout?.written === undefined);
+  if (of !== undefined || account.length === 1) return;
+  // Of a file in half a command says how it comes about; what is computed in half and costs by itself is a part of another's.
+  const steps = account.filter(({ step }) => step !== "exported" && step !== "author");
+  const isReached = steps.length === 0 || steps.some(({ command }) => command !== undefined);
+  expect(isReached, `after all ${afterAll}`).toBe(true);
+  if (afterAll === last.microseconds)
+    expect(steps.at(-1)?.command ?? (steps.length === 0 ? "none" : undefined)).toBeDefined();
 }

@@ -1,0 +1,78 @@
+/** @file What a pass is told of the model that it runs on. */
+
+import type { OpenModel } from "../onnx/read-model.ts";
+import { tensorBytes } from "../onnx/tensor-bytes.ts";
+import { FreshNames } from "../passes/names.ts";
+import type { Account, PassContext, PassName, Pricing } from "../passes/pass.ts";
+import { encodeNumbers } from "../passes/tensors.ts";
+import { changeBetween, uncertaintyOf } from "../workload/change.ts";
+import { priceFacts, priceModel, trafficOf, type Workload } from "../workload/workload.ts";
+import { patched } from "./edits.ts";
+import type { FixSettings } from "./pipeline.ts";
+import { asStored, previewOf, priced, unboundFacts } from "./prices.ts";
+import { readingUpTo } from "./unread.ts";
+
+/** `location` is what the data of the pass's patch will be called. */
+export function contextOf(
+  model: OpenModel,
+  settings: FixSettings,
+  pass: PassName,
+  location: string,
+): PassContext {
+  const { target, options, leaveOut, mostRead = Number.POSITIVE_INFINITY } = settings;
+  const workload = priced(model, settings);
+  return {
+    model,
+    facts: unboundFacts(workload),
+    products: workload.products,
+    traffic: trafficOf(workload),
+    target,
+    options,
+    pricing: pricingOf(workload, settings),
+    account: accountOf(workload, model, settings),
+    names: new FreshNames(model),
+    leftOut: leaveOut && ((part) => leaveOut(pass, part)),
+    open: readingUpTo(mostRead, (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers)),
+    preview: (patch) => previewOf(model, patch, location, settings),
+    patched: (patch) => patched(model, patch, "tc-lint.preview.data"),
+    savingOf: (patch) => {
+      const after = priceModel(patched(model, patch, "tc-lint.preview.data"), settings);
+      return changeBetween(workload, after, settings.cost).saves;
+    },
+  };
+}
+
+export function pricingOf(
+  { timeline, bindings }: Workload,
+  {
+    target,
+    cost,
+    minSaving,
+    onlyWhereFaster,
+  }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster">,
+): Pricing {
+  return {
+    estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
+    repeating: target.stack.fuses.elementwise === "none" ? { variant: "bias" } : undefined,
+    uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
+    mustGain: onlyWhereFaster === true,
+    bindings,
+    modelMicroseconds: timeline.microseconds,
+    leastMicroseconds: minSaving * timeline.microseconds,
+  };
+}
+
+function accountOf({ facts }: Workload, model: OpenModel, settings: FixSettings): Account {
+  const { cost } = settings;
+  const { target } = asStored(settings);
+  return {
+    estimate: (work) => cost.estimate(work, target).microseconds,
+    microsecondsWith: (patch) => {
+      const stored = { ...settings, target };
+      const { timeline } = patch.isEmpty
+        ? priceFacts(facts, stored)
+        : priceModel(patched(model, patch, "tc-lint.preview.data"), stored);
+      return timeline.microseconds;
+    },
+  };
+}

@@ -1,0 +1,112 @@
+/** What stdout has where a run fails: whoever reads a format of it has the failure there, with exit code 2. */
+import { readFileSync } from "node:fs";
+import { Ajv } from "ajv";
+import { describe, expect, test } from "vitest";
+import { errorReport } from "../../src/report/failure.ts";
+import { bytesOf, headModel } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+const schema = JSON.parse(readFileSync("schemas/report.schema.json", "utf8"));
+const isReport = new Ajv({ strict: false }).compile(schema);
+const empty = { file: null, node: null, found: null, expected: null };
+
+/** Each with what its error says. */
+const failures = [
+  [["nosuch.onnx"], { code: "not-found", file: "nosuch.onnx" }],
+  [["text.onnx"], { file: "text.onnx" }],
+  [["head.onnx", "--bogus"], { code: "usage", message: "Unknown argument: bogus", ...empty }],
+  [
+    ["head.onnx", "--gpu", "nosuch"],
+    { file: null, found: '"nosuch"', expected: expect.stringMatching(/^one of t4/) },
+  ],
+  [["head.onnx", "--dim", "x=y"], { code: "usage", found: '"x=y"' }],
+  [["head.onnx", "--dim", "nosuch=3"], { code: "unknown-dimension", file: "head.onnx" }],
+  [["head.onnx", "--config", "nope.json"], { code: "bad-config", file: "nope.json" }],
+  [["head.onnx", "--shape", "x=3"], { file: "head.onnx" }],
+] as const;
+
+function write(): void {
+  bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+  bench.folder.write("text.onnx", "this is no model");
+}
+
+describe.each(failures)("%j", (args, error) => {
+  test("as JSON is a report by the schema, with the error", async () => {
+    write();
+    const { exitCode, stdout } = await bench.tcLint([...args, "-f", "json"]);
+    expect(exitCode).toBe(2);
+    const report = JSON.parse(stdout);
+    expect(isReport(report), JSON.stringify(isReport.errors)).toBe(true);
+    expect(report.errors).toEqual([expect.objectContaining(error)]);
+  });
+
+  test("as SARIF is a run that was not successful, and says why", async () => {
+    write();
+    const { exitCode, stdout } = await bench.tcLint([...args, "--format=sarif"]);
+    expect(exitCode).toBe(2);
+    const [invocation] = JSON.parse(stdout).runs[0].invocations;
+    const { toolConfigurationNotifications = [], toolExecutionNotifications = [] } = invocation;
+    expect(invocation.executionSuccessful).toBe(false);
+    expect([...toolConfigurationNotifications, ...toolExecutionNotifications][0].level).toBe("error");
+  });
+
+  test("is an error of JUnit, and an annotation", async () => {
+    write();
+    const junit = await bench.tcLint([...args, "-f", "junit"]);
+    expect([junit.exitCode, junit.stdout]).toEqual([
+      2,
+      expect.stringMatching(/tests="1" failures="0" errors="1"/),
+    ]);
+    const github = await bench.tcLint([...args, "-f", "github"]);
+    expect([github.exitCode, github.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^::error .*title=tc-lint [\w-]+::./),
+    ]);
+  });
+});
+
+test("of a model beside others, errors has it, and models the others", async () => {
+  write();
+  const { exitCode, stdout } = await bench.tcLint(["head.onnx", "nosuch.onnx", "-f", "json"]);
+  expect(exitCode).toBe(2);
+  const { models, errors } = JSON.parse(stdout);
+  expect(models.map(({ error }: { error: unknown }) => error === null)).toEqual([true, false]);
+  expect(errors).toMatchObject([{ code: "not-found", file: "nosuch.onnx" }]);
+});
+
+test.each([
+  [["verify", "nosuch.onnx", "head.onnx"], { code: "not-found", file: "nosuch.onnx" }],
+  [["bench", "--plan", "nosuch.onnx"], { code: "not-found", file: "nosuch.onnx" }],
+  [["compare", "head.onnx"], { code: "usage", file: null, found: "1 path" }],
+] as const)("other commands have errors alone: %j", async (args, error) => {
+  write();
+  const { exitCode, stdout } = await bench.tcLint([...args, "-f", "json"]);
+  expect(exitCode).toBe(2);
+  expect(JSON.parse(stdout)).toEqual({
+    version: 1,
+    tool: { name: "tc-lint", version: expect.any(String) },
+    errors: [expect.objectContaining(error)],
+  });
+});
+
+test("a report that goes to a file leaves stdout empty", async () => {
+  write();
+  for (const flags of [["-f", "json=out.json"], ["-f", "json", "-o", "out.json"], []])
+    expect(await bench.tcLint(["head.onnx", "--bogus", ...flags])).toMatchObject({ exitCode: 2, stdout: "" });
+});
+
+test("a message's node, and what it found and expected, are its parts", () => {
+  const message =
+    'm.onnx: node "a b (c)" (com.microsoft::Gelu): axis 2: found 3 of them, expected 4; opset 17 has it';
+  expect(errorReport({ code: "invalid-node", message }, "m.onnx")).toEqual({
+    code: "invalid-node",
+    message,
+    file: "m.onnx",
+    node: "a b (c)",
+    found: "3 of them",
+    expected: "4",
+  });
+  const turned = errorReport({ code: "x", message: "verify: expected 2 arguments, found 1; --help" }, null);
+  expect(turned).toMatchObject({ node: null, found: "1", expected: "2 arguments" });
+});
