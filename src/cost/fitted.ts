@@ -5,7 +5,7 @@ import type { Calibration, Range, Residual } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { h200Calibration } from "./coefficients/h200-cudnn.ts";
 import { Forest, type PackedForest } from "./forest.ts";
-import type { Family } from "./sketch.ts";
+import type { Family, Sketch } from "./sketch.ts";
 import type { Coefficients } from "./terms.ts";
 
 /** How near the fit is to the target. */
@@ -13,6 +13,9 @@ export type Kinship = "measured" | "same-generation" | "datasheet";
 
 /** Intervals widen where the fit comes from elsewhere: multiples of the logarithm. */
 const widening: Readonly<Record<Kinship, number>> = { measured: 1, "same-generation": 1.6, datasheet: 1.6 };
+
+/** Factors on the terms of what was measured on no machine: products in FP64. */
+const unmeasured: Range = { low: 1 / 2, high: 3 };
 
 /** A family's residual, decoded. */
 export interface FamilyResidual {
@@ -46,7 +49,8 @@ export class Fitted {
   }
 
   /** Undefined where the analytic terms stand alone. Decoded at first use: a lint of a CNN reads one table. */
-  residual(family: Family): FamilyResidual | undefined {
+  residual({ family, format }: Pick<Sketch, "family" | "format">): FamilyResidual | undefined {
+    if (format === "fp64") return undefined;
     if (!this.#residuals.has(family)) {
       const packed = this.#sourceOf(family)?.residuals?.[family];
       this.#residuals.set(family, packed && decoded(packed));
@@ -55,7 +59,8 @@ export class Fitted {
   }
 
   /** Factors on an estimate of the terms alone. */
-  analyticRange(family: Family): Range {
+  analyticRange({ family, format }: Pick<Sketch, "family" | "format">): Range {
+    if (format === "fp64") return unmeasured;
     return this.#sourceOf(family)?.analytic?.[family] ?? h200Calibration.analytic[family];
   }
 

@@ -28,6 +28,7 @@ const formatFeatures: Readonly<Record<ComputeType, number>> = {
   bf16: 1,
   tf32: 2,
   fp32: 3,
+  fp64: 3,
   int8: 4,
   fp8: 4,
 };

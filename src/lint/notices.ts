@@ -1,6 +1,7 @@
 /** @file What is worth knowing and no finding: what inference noticed that is odd, and what decides the time where Tensor Cores do not. */
+import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
-import type { Precision } from "../hardware/target.ts";
+import type { Precision, Target } from "../hardware/target.ts";
 import { compact } from "../ir/format.ts";
 import { isOfCodes } from "../workload/codes.ts";
 import type { CostedProduct } from "../workload/product.ts";
@@ -38,8 +39,23 @@ export function elsewhereNotices(why: string | undefined): NoticeReport[] {
   return why === undefined ? [] : [{ code: "slower-elsewhere", message: `not fixed by --fix: ${why}` }];
 }
 
+/** What the types of products are predicted as, where that is not what they seem. */
+export function typeNotices(products: readonly CostedProduct[], target: Target): NoticeReport[] {
+  return [...float64Notices(products, target), ...quantizedNotices(products, target.precision)];
+}
+
+/** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */
+function float64Notices(products: readonly CostedProduct[], { gpu }: Target): NoticeReport[] {
+  const count = products.filter(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === "fp64").length;
+  if (count === 0) return [];
+  const { cuda, tensor } = gpu.float64Tflops;
+  const rate = `${tensor ?? cuda} TFLOP/s that the datasheet promises of FP64`;
+  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, without a measurement; export the model in FP32`;
+  return [{ code: "float64", message }];
+}
+
 /** A file of codes at a prediction that takes its products for floats which somebody is yet to quantize. */
-export function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
+function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
   const count = precision === "int8" ? products.filter(isOfCodes).length : 0;
   if (count === 0) return [];
   const message = `${count} of ${products.length} products are quantized already: they are predicted as INT8, whatever the stack does with their codes; --precision as-is predicts them as they run`;

@@ -15,7 +15,7 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import { contradictionNotices, elsewhereNotices, memoryNotices, quantizedNotices } from "./notices.ts";
+import { contradictionNotices, elsewhereNotices, memoryNotices, typeNotices } from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -243,7 +243,7 @@ function assemble(
       ...settings.notices,
       ...contradictionNotices(facts),
       ...memoryNotices(timeline),
-      ...quantizedNotices(context.products, context.target.precision),
+      ...typeNotices(context.products, context.target),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
