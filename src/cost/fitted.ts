@@ -14,6 +14,8 @@ export type Kinship = "measured" | "same-generation" | "datasheet";
 /** Intervals widen where the fit comes from elsewhere: multiples of the logarithm. */
 const widening: Readonly<Record<Kinship, number>> = { measured: 1, "same-generation": 1.6, datasheet: 1.6 };
 
+type Sketched = Pick<Sketch, "family" | "format" | "range">;
+
 /** Factors on the terms of what was measured on no machine: products in FP64. */
 const unmeasured: Range = { low: 1 / 2, high: 3 };
 
@@ -49,8 +51,8 @@ export class Fitted {
   }
 
   /** Undefined where the analytic terms stand alone. Decoded at first use: a lint of a CNN reads one table. */
-  residual({ family, format }: Pick<Sketch, "family" | "format">): FamilyResidual | undefined {
-    if (format === "fp64") return undefined;
+  residual({ family, format, range }: Sketched): FamilyResidual | undefined {
+    if (format === "fp64" || range !== undefined) return undefined;
     if (!this.#residuals.has(family)) {
       const packed = this.#sourceOf(family)?.residuals?.[family];
       this.#residuals.set(family, packed && decoded(packed));
@@ -59,7 +61,10 @@ export class Fitted {
   }
 
   /** Factors on an estimate of the terms alone. */
-  analyticRange({ family, format }: Pick<Sketch, "family" | "format">): Range {
+  analyticRange({ family, format, range }: Sketched): Range {
+    // What data decides is as wide on any GPU.
+    if (range !== undefined)
+      return { low: range.low ** (1 / this.widening), high: range.high ** (1 / this.widening) };
     if (format === "fp64") return unmeasured;
     return this.#sourceOf(family)?.analytic?.[family] ?? h200Calibration.analytic[family];
   }

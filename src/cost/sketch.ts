@@ -1,5 +1,6 @@
 /** @file What the analytic terms say of one piece of work, and what the fitted residual wants to know of it. */
 import type { ComputeType } from "../hardware/target.ts";
+import type { Range } from "./calibration.ts";
 import type { Bound } from "./model.ts";
 
 /** Work that shares a residual; "walk" is traffic of which only the pattern is known. */
@@ -16,6 +17,8 @@ export interface Sketch {
   /** Of a convolution. */
   readonly layout?: "nchw" | "nhwc";
   readonly bytes: number;
+  /** Factors on `microseconds` that enclose it, where nothing like it was measured. */
+  readonly range?: Range;
   /** The convolution's bias pass within `microseconds`. */
   readonly biasMicroseconds: number;
   /** In the order of the family's names; the residual reads them. */

@@ -1,6 +1,7 @@
 /** @file One model through the rules: facts, costs, findings, thresholds. */
 import { invalidNode } from "../facts/invalid-node.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
+import { foundSizes } from "../ir/assumed.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
 import type { Step } from "../workload/timeline.ts";
@@ -15,7 +16,7 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import { contradictionNotices, elsewhereNotices, memoryNotices, typeNotices } from "./notices.ts";
+import { contradictionNotices, elsewhereNotices, workloadNotices } from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -219,6 +220,7 @@ function assemble(
     target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
     symbols: Object.fromEntries(bindings),
     assumed: [...facts.symbols].sort(),
+    ...foundSizes(model, facts.symbols),
     configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
     ...(profile === undefined ? {} : { profile }),
@@ -242,8 +244,7 @@ function assemble(
     notices: [
       ...settings.notices,
       ...contradictionNotices(facts),
-      ...memoryNotices(timeline),
-      ...typeNotices(context.products, context.target),
+      ...workloadNotices(context),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
