@@ -4,7 +4,7 @@
  */
 
 import { isHalf } from "../ir/fix-command.ts";
-import { duration, durationRange } from "../ir/format.ts";
+import { unsureSavingText } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { lossElsewhere } from "../workload/elsewhere.ts";
@@ -192,9 +192,8 @@ function whyLeft(beside: Beside, { fixed }: Unsafe, settings: FixSettings): FixN
   return { kind: "blocked", pass: "half", node: undefined, message };
 }
 
-function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
-  const why = low > 0 ? "below --min-saving" : "and may save nothing";
-  return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
+function whyNot(saves: WorkloadChange["saves"]): string {
+  return unsureSavingText(saves, saves.low > 0 ? "below --min-saving" : undefined);
 }
 
 /** In half, and then in the layout that pays there. */

@@ -4,6 +4,7 @@ import { siteOf } from "../facts/nhwc-body.ts";
 import { foundSizes } from "../ir/assumed.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
+import { checkFile } from "../workload/emptied.ts";
 import type { Step } from "../workload/timeline.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import { type Budget, budgetReports } from "./budgets.ts";
@@ -75,7 +76,9 @@ export interface LintSettings extends WorkloadSettings {
 
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
-  return lintWorkload(priceModel(model, settings), settings);
+  const workload = priceModel(model, settings);
+  checkFile(workload.facts);
+  return lintWorkload(workload, settings);
 }
 
 /** The same of a model that has been priced with these settings. */
