@@ -25,15 +25,18 @@ export interface Sketch {
   readonly features: readonly number[];
 }
 
-/** As the residual was fitted with: what has no measurements of its own stands where that of as many bytes does. */
+/**
+ * As the residual was fitted with. Of 8 bits nothing was measured: beyond the last of these it was read as what FP32 takes longer on CUDA cores than the terms
+ * say, so that codes took longer than FP16 whose kernels they have.
+ */
 const formatFeatures: Readonly<Record<ComputeType, number>> = {
   fp16: 0,
   bf16: 1,
   tf32: 2,
   fp32: 3,
   fp64: 3,
-  int8: 4,
-  fp8: 4,
+  int8: 0,
+  fp8: 0,
 };
 
 export function formatFeature(type: ComputeType): number {
