@@ -201,8 +201,11 @@ export function sizeNames({ settings, scenarios }: Pick<PlanRequest, "settings" 
   return [...Object.keys(shapes ?? {}), ...Object.keys(dims ?? {})];
 }
 
+/** A scenario of a configuration gives way to the precision of the command line, which its name may stand beside. */
 function withScenario(flags: SettingFlags, scenario: Scenario | undefined): SettingFlags {
-  return { ...flags, ...scenario?.settings };
+  const { precision } = flags;
+  const isAbove = scenario?.name !== undefined && precision !== undefined;
+  return { ...flags, ...scenario?.settings, ...(isAbove ? { precision } : {}) };
 }
 
 /** The scenarios of a model with a given configuration: undefined stands for what the rest says. */

@@ -192,9 +192,11 @@ function readScenarios({ scenario }: SettingArguments, axes: Axes): ScenarioChoi
   const combinations = combinationsOf(axes);
   const only = mapped(scenario, (texts) => texts.flatMap((text) => parseValues(text, "--scenario")));
   const flags = flagsOf(axes);
-  if (only !== undefined && flags.length > 0) {
-    const what = "expected alone: it names scenarios of a configuration";
-    throw new InputError("usage", `--scenario: found beside ${flags.join(", ")}, ${what}`);
+  // What a fix stores is asked for beside the scenario that it is decided for.
+  const beside = axes.precision.length === 1 ? flags.filter((flag) => flag !== "--precision") : flags;
+  if (only !== undefined && beside.length > 0) {
+    const what = "expected alone, or beside one --precision: it names scenarios of a configuration";
+    throw new InputError("usage", `--scenario: found beside ${beside.join(", ")}, ${what}`);
   }
   return { combinations, only, flags };
 }

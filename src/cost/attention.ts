@@ -38,7 +38,9 @@ export function sketchAttention(
   const odd = headDim % headDimMultiple !== 0 || valueHeadDim % headDimMultiple !== 0;
   const tiles = Math.ceil(queryLength / queryTile) * batch * heads;
   const waves = Math.ceil(tiles / machine.sms);
-  const share = machine.tensorCore ? c.peakShare : c.cudaShare;
+  // FP32 was measured at more than its rate on CUDA cores, which FP64 has no other units for.
+  const cudaShare = type === "fp64" ? Math.min(1, c.cudaShare) : c.cudaShare;
+  const share = machine.tensorCore ? c.peakShare : cudaShare;
   // A causal query tile sees half the keys on average, and all of its own.
   const keys = causal ? roundUp(keyLength, keyTile) / 2 + keyTile / 2 : roundUp(keyLength, keyTile);
   const perTile = (queryTile * keys * (4 * step + c.softmaxCost)) / ((machine.flops / machine.sms) * share);

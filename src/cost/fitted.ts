@@ -5,7 +5,7 @@ import type { Calibration, Range, Residual } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { h200Calibration } from "./coefficients/h200-cudnn.ts";
 import { Forest, type PackedForest } from "./forest.ts";
-import type { Family } from "./sketch.ts";
+import type { Family, Sketch } from "./sketch.ts";
 import type { Coefficients } from "./terms.ts";
 
 /** How near the fit is to the target. */
@@ -13,6 +13,11 @@ export type Kinship = "measured" | "same-generation" | "datasheet";
 
 /** Intervals widen where the fit comes from elsewhere: multiples of the logarithm. */
 const widening: Readonly<Record<Kinship, number>> = { measured: 1, "same-generation": 1.6, datasheet: 1.6 };
+
+type Sketched = Pick<Sketch, "family" | "format" | "range">;
+
+/** Factors on the terms of what was measured on no machine: products in FP64. */
+const unmeasured: Range = { low: 1 / 2, high: 3 };
 
 /** A family's residual, decoded. */
 export interface FamilyResidual {
@@ -46,7 +51,8 @@ export class Fitted {
   }
 
   /** Undefined where the analytic terms stand alone. Decoded at first use: a lint of a CNN reads one table. */
-  residual(family: Family): FamilyResidual | undefined {
+  residual({ family, format, range }: Sketched): FamilyResidual | undefined {
+    if (format === "fp64" || range !== undefined) return undefined;
     if (!this.#residuals.has(family)) {
       const packed = this.#sourceOf(family)?.residuals?.[family];
       this.#residuals.set(family, packed && decoded(packed));
@@ -55,7 +61,11 @@ export class Fitted {
   }
 
   /** Factors on an estimate of the terms alone. */
-  analyticRange(family: Family): Range {
+  analyticRange({ family, format, range }: Sketched): Range {
+    // What data decides is as wide on any GPU.
+    if (range !== undefined)
+      return { low: range.low ** (1 / this.widening), high: range.high ** (1 / this.widening) };
+    if (format === "fp64") return unmeasured;
     return this.#sourceOf(family)?.analytic?.[family] ?? h200Calibration.analytic[family];
   }
 

@@ -246,9 +246,9 @@ class FittedEvaluation implements Evaluation {
 
 /** `between` is what a kernel of a model takes longer than by itself. */
 function evaluate(sketched: Sketch, fit: Fitted, between: number): Evaluation {
-  const residual = fit.residual(sketched.family);
+  const residual = fit.residual(sketched);
   if (residual === undefined) {
-    const { low, high } = fit.analyticRange(sketched.family);
+    const { low, high } = fit.analyticRange(sketched);
     const [below, above] = [-Math.log(low) * fit.widening, Math.log(high) * fit.widening];
     const once = sketched.microseconds;
     const alone = { shared: 0.5, savingScale: 1, change: undefined, widening: fit.widening };

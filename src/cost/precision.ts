@@ -9,9 +9,9 @@ const ownFormat: Readonly<Record<DType, ComputeType>> = {
   float16: "fp16",
   bfloat16: "bf16",
   float32: "fp32",
-  float64: "fp32",
+  float64: "fp64",
   complex64: "fp32",
-  complex128: "fp32",
+  complex128: "fp64",
   int8: "int8",
   uint8: "int8",
   int4: "int8",
@@ -34,10 +34,13 @@ const ownFormat: Readonly<Record<DType, ComputeType>> = {
   string: "fp32",
 };
 
-/** A precision replaces floating point types only: whole numbers and one-byte types stay what they are. */
+/**
+ * A precision replaces FP32 and half: whole numbers and one-byte types stay what they are, and so does FP64, which neither autocast of PyTorch nor any fix
+ * makes anything else of.
+ */
 export function computeDtype(dtype: DType, precision: Precision): ComputeType {
   const own = ownFormat[dtype];
-  return precision === "as-is" || !isFloat(dtype) || isOfBytes(own) ? own : precision;
+  return precision === "as-is" || !isFloat(dtype) || own === "fp64" || isOfBytes(own) ? own : precision;
 }
 
 /** Of a byte an operand: what a file was quantized to. */

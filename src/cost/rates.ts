@@ -2,14 +2,14 @@
  * @file What a target's data sheet promises, for one number format, as far as its power limit lets it be kept. The terms' coefficients were fitted as shares of these
  * (docs/cost-model.md); what a GPU sustains is the runtime's question (`machineOf`).
  */
-import { promisedBy } from "../hardware/machine.ts";
+import { type Promised, promisedBy } from "../hardware/machine.ts";
 import type { ComputeType, Target } from "../hardware/target.ts";
 
 export interface Rates {
   readonly sms: number;
   /** Multiply-adds counted as two, of the whole GPU, by the datasheet. */
   readonly flops: number;
-  /** FP32 on the CUDA cores. */
+  /** Of the type on the CUDA cores: FP32's rate, but for FP64. */
   readonly cudaFlops: number;
   readonly tensorCore: boolean;
   /** Operations an SM starts in a clock, by the datasheet. */
@@ -27,9 +27,10 @@ const standIns: Readonly<Record<ComputeType, readonly (keyof Target["gpu"]["tens
   int8: ["int8", "fp16"],
   fp8: ["fp8", "fp16"],
   fp32: [],
+  fp64: [],
 };
 
-/** The format that a GPU's Tensor Cores multiply `type` in; undefined where CUDA cores do. */
+/** The format that a GPU's Tensor Cores multiply `type` in; undefined where CUDA cores do, and of FP64, which has a rate of its own. */
 export function multipliedIn(
   { gpu }: Target,
   type: ComputeType,
@@ -40,19 +41,25 @@ export function multipliedIn(
 export function ratesOf(target: Target, type: ComputeType): Rates {
   const { gpu } = target;
   const promised = promisedBy(gpu);
-  const format = multipliedIn(target, type);
-  const rate = format === undefined ? undefined : promised.tensor(format);
-  const flops = rate ?? promised.cuda;
+  const cudaFlops = type === "fp64" ? promised.float64.cuda : promised.cuda;
+  const rate = tensorRate(target, type, promised);
+  const flops = rate ?? cudaFlops;
   return {
     sms: gpu.sms,
     flops: rate === undefined ? flops : flops * (gpu.heldShare ?? 1),
     flopsPerClock: flops / gpu.sms / promised.clocks,
-    cudaFlops: promised.cuda,
+    cudaFlops,
     tensorCore: rate !== undefined,
     dram: promised.dram,
     l2: promised.l2,
     l2Bytes: gpu.l2Bytes,
   };
+}
+
+function tensorRate(target: Target, type: ComputeType, { tensor, float64 }: Promised): number | undefined {
+  if (type === "fp64") return float64.tensor;
+  const format = multipliedIn(target, type);
+  return format === undefined ? undefined : tensor(format);
 }
 
 /**

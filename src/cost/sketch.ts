@@ -1,5 +1,6 @@
 /** @file What the analytic terms say of one piece of work, and what the fitted residual wants to know of it. */
 import type { ComputeType } from "../hardware/target.ts";
+import type { Range } from "./calibration.ts";
 import type { Bound } from "./model.ts";
 
 /** Work that shares a residual; "walk" is traffic of which only the pattern is known. */
@@ -16,20 +17,26 @@ export interface Sketch {
   /** Of a convolution. */
   readonly layout?: "nchw" | "nhwc";
   readonly bytes: number;
+  /** Factors on `microseconds` that enclose it, where nothing like it was measured. */
+  readonly range?: Range;
   /** The convolution's bias pass within `microseconds`. */
   readonly biasMicroseconds: number;
   /** In the order of the family's names; the residual reads them. */
   readonly features: readonly number[];
 }
 
-/** As the residual was fitted with: what has no measurements of its own stands where that of as many bytes does. */
+/**
+ * As the residual was fitted with. Of 8 bits nothing was measured: beyond the last of these it was read as what FP32 takes longer on CUDA cores than the terms
+ * say, so that codes took longer than FP16 whose kernels they have.
+ */
 const formatFeatures: Readonly<Record<ComputeType, number>> = {
   fp16: 0,
   bf16: 1,
   tf32: 2,
   fp32: 3,
-  int8: 4,
-  fp8: 4,
+  fp64: 3,
+  int8: 0,
+  fp8: 0,
 };
 
 export function formatFeature(type: ComputeType): number {

@@ -57,9 +57,14 @@ export function sketch(
   }
 }
 
-/** Where the stack chooses layouts, the file's costs nothing but conversions at the model's borders, which are small. */
+/**
+ * Where the stack chooses layouts, the file's costs nothing but conversions at the model's borders, which are small. What layouts make of FP64 was never
+ * measured.
+ */
 function asChosen(work: Work<number>, { stack }: Target): Work<number> {
-  return work.kind === "conv" && stack.layout === "stack" ? { ...work, layout: "nhwc" } : work;
+  return work.kind === "conv" && (stack.layout === "stack" || computeDtype(work.dtype, "as-is") === "fp64")
+    ? { ...work, layout: "nhwc" }
+    : work;
 }
 
 /** The sizes a stack computes with that pads by itself. A stem of up to 4 channels has kernels of its own. */

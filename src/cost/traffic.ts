@@ -1,8 +1,9 @@
 /** @file Memory-bound work: a launch floor and passes over memory, by how the data is walked. */
 import type { Target } from "../hardware/target.ts";
 import { type TrafficPattern, type TrafficVariant, type TrafficWork, trafficVariants } from "../ops/work.ts";
+import type { Range } from "./calibration.ts";
 import { bytesAt } from "./precision.ts";
-import { type MemoryCoefficients, memoryTime, ratesOf } from "./rates.ts";
+import { type MemoryCoefficients, memoryTime, type Rates, ratesOf } from "./rates.ts";
 import { alignmentClass, boundOf, log2, roundUp, type Sketch } from "./sketch.ts";
 
 const flat: ReadonlySet<TrafficVariant> = new Set(["add", "relu", "silu", "gelu", "cast", "bias"]);
@@ -75,13 +76,15 @@ export function sketchTraffic(
   const perRow = rowWise ? (c.rowOverhead * rows) / 1000 / machine.sms : 0;
   const memory = view ? 0 : memoryTime(bytes, machine, c) * c.passes + perRow;
   const microseconds = launch + memory;
+  const found = foundIn(work, microseconds, machine, c);
   return {
     family: variant === undefined ? "walk" : "traffic",
-    microseconds,
+    microseconds: found?.microseconds ?? microseconds,
     bound: boundOf(0, memory, launch, false, bytes < machine.l2Bytes),
     tensorCore: false,
     format: width,
     bytes,
+    ...(found === undefined ? {} : { range: found.range }),
     biasMicroseconds: 0,
     features: [
       walks.indexOf(walk),
@@ -107,4 +110,25 @@ export function sketchTraffic(
       bytes / machine.l2Bytes < 4 ? bytes / machine.l2Bytes : 4,
     ],
   };
+}
+
+/** How far the terms of what nobody measured may be off at either end. */
+const slack = 1.5;
+
+/**
+ * Where data decides how much is done: anything between the pass over what is read, which takes `least`, and all that may come to it. Halfway
+ * between them, as ratios go.
+ */
+function foundIn(
+  { mostOperations, mostBytes }: TrafficWork<number>,
+  least: number,
+  machine: Rates,
+  c: TrafficTerms,
+): { readonly microseconds: number; readonly range: Range } | undefined {
+  if (mostOperations === undefined && mostBytes === undefined) return undefined;
+  const compute = (mostOperations ?? 0) / machine.cudaFlops;
+  const most = least + compute + memoryTime(mostBytes ?? 0, machine, c) * c.passes;
+  const microseconds = Math.sqrt(least * most);
+  const apart = slack * (most / microseconds);
+  return { microseconds, range: { low: 1 / apart, high: apart } };
 }

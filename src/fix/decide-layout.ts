@@ -70,7 +70,9 @@ export function decideLayout(
   const declined =
     low > 0
       ? belowThreshold
-      : `NHWC is predicted to save ${duration(microseconds)}, and may save nothing: its interval reaches 0`;
+      : microseconds < 0
+        ? `NHWC is predicted to cost ${duration(-microseconds)}`
+        : `NHWC is predicted to save ${duration(microseconds)}, and may save nothing: its interval reaches 0`;
   return { after, change, regions, declined };
 }
 
@@ -110,7 +112,13 @@ function gatedAsStored(decision: LayoutDecision, before: Workload, settings: Fix
     return { ...decision, written };
   const { microseconds, low, high, after } = written;
   const times = `${duration(after + microseconds)} → ${duration(after)}`;
-  const why = low > 0 ? "saves less than --min-saving" : `may save nothing (${durationRange(low, high)})`;
+  const range = durationRange(low, high);
+  const why =
+    low > 0
+      ? "saves less than --min-saving"
+      : high < 0
+        ? `costs time (${range})`
+        : `may save nothing (${range})`;
   return { ...decision, declined: `in the types that the file stores NHWC ${why}: predicted ${times}` };
 }
 

@@ -1,6 +1,6 @@
 /** @file What is said of a file that stays FP32: why half precision is not written. */
 
-import { duration, durationRange } from "../ir/format.ts";
+import { unsureSavingText } from "../ir/format.ts";
 import type { WorkloadChange } from "../workload/change.ts";
 import { writtenBetween } from "../workload/written.ts";
 import type { FixedModel, FixNote, FixSettings } from "./pipeline.ts";
@@ -32,9 +32,8 @@ function whyLeft(beside: Beside, { fixed }: Made, settings: FixSettings): FixNot
   return { kind: "blocked", pass: "half", node: undefined, message };
 }
 
-function whyNot({ microseconds, low, high }: WorkloadChange["saves"]): string {
-  const why = low > 0 ? "below --min-saving" : "and may save nothing";
-  return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
+function whyNot(saves: WorkloadChange["saves"]): string {
+  return unsureSavingText(saves, saves.low > 0 ? "below --min-saving" : undefined);
 }
 
 export function halfNotes(notes: readonly FixNote[]): readonly FixNote[] {

@@ -1,9 +1,14 @@
 /** @file What a model that a repair goes through takes: inferred and priced once, and kept as long as it is there. */
 import { type Facts, inferFacts } from "../facts/infer.ts";
-import { isSameTarget } from "../hardware/target.ts";
 import type { Patch, PatchSnapshot } from "../ir/patch.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
-import { priceFacts, priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
+import {
+  isSameTarget,
+  priceFacts,
+  priceModel,
+  type Workload,
+  type WorkloadSettings,
+} from "../workload/workload.ts";
 import { patched } from "./edits.ts";
 
 interface KnownPrice {

@@ -17,7 +17,7 @@ export function ratesOf(gpu: Gpu): Rates {
   const tera = (value: number | undefined) => (value === undefined ? undefined : value * 1e12);
   return {
     tensor: (compute) => {
-      if (compute === "fp32") return undefined;
+      if (compute === "fp32" || compute === "fp64") return undefined;
       const own = compute === "int8" || compute === "fp8" ? undefined : measured?.tensorTflops[compute];
       return tera(own ?? gpu.tensorTflops[compute]);
     },

@@ -16,6 +16,8 @@ export interface Gpu {
   readonly heldShare?: number | undefined;
   /** FP32 on the CUDA cores. */
   readonly cudaTflops: number;
+  /** FP64: on units of its own, which nearly all boards have few of, and on Tensor Cores where these multiply it. */
+  readonly float64Tflops: { readonly cuda: number; readonly tensor?: number | undefined };
   /** 1e9 bytes a second. */
   readonly dramGBps: number;
   /** 1e9 bytes a second, all SMs reading. */
@@ -33,6 +35,8 @@ const perClockBounds = {
   /** Multiply-adds an SM starts in a clock, in FP16 on its Tensor Cores. */
   tensorFmas: [250, 4200],
   cudaFmas: [60, 150],
+  /** On FP64 units. */
+  float64Fmas: [1.5, 75],
   /** Bytes an SM gets from L2 in a clock. */
   l2Bytes: [12, 64],
 } as const;
@@ -54,14 +58,17 @@ export function* problemsOf(gpu: Gpu): Generator<string> {
     yield "FP8 is of compute capability 8.9 and later";
   if (fp16 !== undefined && fp8 !== undefined && !(fp8 >= 1.9 * fp16 && fp8 <= 2.1 * fp16))
     yield "FP8 is not twice FP16";
+  if ((gpu.float64Tflops.tensor ?? gpu.float64Tflops.cuda) < gpu.float64Tflops.cuda)
+    yield "FP64 slower on Tensor Cores";
   if (gpu.dramGBps > gpu.l2GBps) yield "DRAM faster than L2";
   const clocks = gpu.sms * gpu.clockMHz * 1e6;
   const perClock = {
     tensorFmas: ((fp16 ?? 0) * 1e12) / 2 / clocks,
     cudaFmas: (gpu.cudaTflops * 1e12) / 2 / clocks,
+    float64Fmas: (gpu.float64Tflops.cuda * 1e12) / 2 / clocks,
     l2Bytes: (gpu.l2GBps * 1e9) / clocks,
   };
-  for (const key of ["tensorFmas", "cudaFmas", "l2Bytes"] as const) {
+  for (const key of ["tensorFmas", "cudaFmas", "float64Fmas", "l2Bytes"] as const) {
     const [low, high] = perClockBounds[key];
     if (!(perClock[key] >= low && perClock[key] <= high))
       yield `${key} a clock is ${perClock[key].toFixed(1)}`;

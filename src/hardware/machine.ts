@@ -49,6 +49,7 @@ export interface Machine {
 export interface Promised {
   readonly tensor: (type: TensorCoreType) => number | undefined;
   readonly cuda: number;
+  readonly float64: { readonly cuda: number; readonly tensor: number | undefined };
   readonly dram: number;
   readonly l2: number;
   readonly clocks: number;
@@ -61,6 +62,10 @@ export function promisedBy(gpu: Gpu): Promised {
       return rate === undefined ? undefined : rate * 1e6;
     },
     cuda: gpu.cudaTflops * 1e6,
+    float64: {
+      cuda: gpu.float64Tflops.cuda * 1e6,
+      tensor: gpu.float64Tflops.tensor === undefined ? undefined : gpu.float64Tflops.tensor * 1e6,
+    },
     dram: gpu.dramGBps * 1e3,
     l2: gpu.l2GBps * 1e3,
     clocks: gpu.clockMHz,
@@ -165,7 +170,15 @@ function scaled(row: Gpu, scale: number): Gpu {
   const tensorTflops = Object.fromEntries(
     Object.entries(row.tensorTflops).map(([type, rate]) => [type, scale * rate]),
   );
-  return { ...row, tensorTflops, cudaTflops: scale * row.cudaTflops, l2GBps: scale * row.l2GBps };
+  const { cuda, tensor } = row.float64Tflops;
+  const float64Tflops = { cuda: scale * cuda, tensor: tensor === undefined ? undefined : scale * tensor };
+  return {
+    ...row,
+    tensorTflops,
+    cudaTflops: scale * row.cudaTflops,
+    float64Tflops,
+    l2GBps: scale * row.l2GBps,
+  };
 }
 
 function relativeOf({ computeCapability, ...device }: DeviceFacts): Gpu {

@@ -1,5 +1,6 @@
 /** @file Sizes that nobody said: what a report says of them. */
-import { followsFrom } from "./symbols.ts";
+import type { Model } from "./model.ts";
+import { followsFrom, symbolsOfInputs } from "./symbols.ts";
 
 /** Of the symbols that nobody bound, those that do not follow from what somebody did: `sizes` has all. */
 export function openSymbols(
@@ -17,7 +18,20 @@ export function assumedText(
   sizes: Readonly<Record<string, number>>,
 ): readonly string[] {
   const open = openSymbols(assumed, sizes);
-  return open.length === 0
-    ? []
-    : [`priced at ${open.map((name) => `${name}=${sizes[name]}`).join(", ")} (assumed)`];
+  return open.length === 0 ? [] : [`priced at ${sizesText(open, sizes)} (assumed)`];
+}
+
+/** `batch=1, tokens=128`. */
+export function sizesText(names: readonly string[], sizes: Readonly<Record<string, number>>): string {
+  return names.map((name) => `${name}=${sizes[name]}`).join(", ");
+}
+
+/** Of the symbols, those that no input has: what the model finds when it runs. */
+export function foundSizes(
+  model: Model,
+  symbols: ReadonlySet<string>,
+): { readonly found?: readonly string[] } {
+  const onInputs = symbolsOfInputs(model);
+  const found = [...symbols].filter((name) => !onInputs.has(name)).sort();
+  return found.length === 0 ? {} : { found };
 }

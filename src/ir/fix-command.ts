@@ -1,4 +1,4 @@
-/** @file The flags that make a fix: decided with what it saves, so that every report names the same. */
+/** @file The flags that make a fix: decided with what it saves, so that every report names the same; and how a shell takes them. */
 
 /**
  * What an unsafe fix is asked to change. `precision`: half, by name; `layout`: whatever of half and NHWC takes the least and is sure to gain;
@@ -49,4 +49,19 @@ export function isHalf(precision: string): precision is Half {
  */
 export function mayBecomeHalf(precision: string): boolean {
   return isOfTypes(precision);
+}
+
+/** Single quotes keep everything but themselves. */
+export function shellWord(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** A command's flags and more of them, each as a shell takes it; what it has already it keeps. */
+export function withFlags(
+  command: string,
+  more: readonly (readonly [flag: string, value: string])[],
+): string {
+  const has = new Set(command.split(" "));
+  const added = more.filter(([flag]) => flag !== "--precision" || !has.has(flag));
+  return [command, ...added.map(([flag, value]) => `${flag} ${shellWord(value)}`)].join(" ");
 }

@@ -98,3 +98,14 @@ export function plain(text: string): string {
     return `\\u${code.toString(16).padStart(4, "0")}`;
   });
 }
+
+/** `predicted to save 3.1 µs (-1 to 7 µs), and may save nothing`; what is expected to cost says so, and what is sure to cost says no more. */
+export function unsureSavingText(
+  { microseconds, low, high }: { readonly microseconds: number; readonly low: number; readonly high: number },
+  why = "and may save nothing",
+): string {
+  if (microseconds >= 0)
+    return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
+  const cost = `predicted to cost ${duration(-microseconds)} (${durationRange(-high, -low)})`;
+  return high < 0 ? cost : `${cost}, though it may save time`;
+}

@@ -53,6 +53,11 @@ function isBeforeFixed(shape: readonly Dim[], axis: number): boolean {
   return typeof shape[axis + 1] === "number";
 }
 
+/** Symbols of the inputs that the caller must give. */
+export function symbolsOfInputs(model: Model): ReadonlySet<string> {
+  return new Set(symbolUses(model).keys());
+}
+
 /**
  * Whether a symbol counts independent samples: by its name, or because it is only ever the first axis, beside no other that
  * is called a batch: [seq, batch, features].

@@ -13,6 +13,7 @@ export const formatNames: Readonly<Record<ComputeType, string>> = {
   int8: "INT8",
   fp8: "FP8",
   fp32: "FP32",
+  fp64: "FP64",
 };
 
 /** Whether a product multiplies 8-bit (or narrower) numbers, whatever precision the target asks of the others. */
@@ -20,7 +21,7 @@ export function isQuantized(dtype: DType): boolean {
   return isOfBytes(computeDtype(dtype, "as-is"));
 }
 
-/** Computed in FP32, or slower, as the model stands. */
+/** Computed in FP32 as the model stands. */
 export function isFullPrecision(dtype: DType): boolean {
   return isFloat(dtype) && computeDtype(dtype, "as-is") === "fp32";
 }

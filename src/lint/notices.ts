@@ -1,10 +1,14 @@
 /** @file What is worth knowing and no finding: what inference noticed that is odd, and what decides the time where Tensor Cores do not. */
+import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
-import type { Precision } from "../hardware/target.ts";
-import { compact } from "../ir/format.ts";
+import type { Precision, Target } from "../hardware/target.ts";
+import { compact, duration } from "../ir/format.ts";
+import { labelOf } from "../ir/model.ts";
+import { pricedBranches } from "../workload/branches.ts";
 import { isOfCodes } from "../workload/codes.ts";
 import type { CostedProduct } from "../workload/product.ts";
-import type { Timeline } from "../workload/timeline.ts";
+import type { Step, Timeline } from "../workload/timeline.ts";
+import type { Workload } from "../workload/workload.ts";
 import { percentOf } from "./formats.ts";
 import type { NoticeReport } from "./result.ts";
 
@@ -17,11 +21,20 @@ export function contradictionNotices({ contradictions }: Facts): NoticeReport[] 
   return [{ code: "contradiction", message }];
 }
 
+/** What decides the time where Tensor Cores do not. */
+export function workloadNotices(workload: Workload): NoticeReport[] {
+  return [
+    ...memoryNotices(workload.timeline),
+    ...dataNotices(workload),
+    ...typeNotices(workload.products, workload.target),
+  ];
+}
+
 /** Where most of the time is in them, they decide what a model takes. */
 const most = 0.5;
 
 /** Products that wait for their operands: a decoding step reads all of its weights for one row. */
-export function memoryNotices({ steps, microseconds }: Timeline): NoticeReport[] {
+function memoryNotices({ steps, microseconds }: Timeline): NoticeReport[] {
   const waiting = steps.filter(
     ({ product, estimate: { bound } }) => product !== undefined && (bound === "dram" || bound === "l2"),
   );
@@ -48,13 +61,58 @@ export function plannedNotices({ planned }: Timeline): NoticeReport[] {
   ];
 }
 
+/** Of what depends on data: which of two branches runs, and how much an operator finds. */
+function dataNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeReport[] {
+  return [...branchNotices(workload), ...foundNotices(workload.timeline)];
+}
+
+function branchNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeReport[] {
+  const [first, ...others] = pricedBranches(workload);
+  if (first === undefined) return [];
+  const graph = first.priced.path.split(":").at(-1) ?? "";
+  const more = others.length === 0 ? "" : `; so of ${others.length} more`;
+  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes more${more}`;
+  return [{ code: "branch", message }];
+}
+
+function foundNotices({ steps }: Timeline): NoticeReport[] {
+  const found = steps.filter(({ work, measured }) => measured === undefined && dependsOnData(work));
+  const [first] = found;
+  const node = first?.nodes[0];
+  if (first === undefined || node === undefined) return [];
+  const { microseconds, low, high } = first.estimate;
+  const more = found.length === 1 ? "" : `; so of ${found.length - 1} more`;
+  const what = `${labelOf(node)} (${node.opType})`;
+  const message = `what it finds decides how long ${what} takes: priced at ${duration(microseconds)}, between ${duration(low)} and ${duration(high)}${more}`;
+  return [{ code: "data-decides", message }];
+}
+
+function dependsOnData(work: Step["work"]): boolean {
+  return work.kind === "traffic" && (work.mostOperations ?? work.mostBytes) !== undefined;
+}
+
 /** What `--fix` would gain here and another stack lose. */
 export function elsewhereNotices(why: string | undefined): NoticeReport[] {
   return why === undefined ? [] : [{ code: "slower-elsewhere", message: `not fixed by --fix: ${why}` }];
 }
 
+/** What the types of products are predicted as, where that is not what they seem. */
+function typeNotices(products: readonly CostedProduct[], target: Target): NoticeReport[] {
+  return [...float64Notices(products, target), ...quantizedNotices(products, target.precision)];
+}
+
+/** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */
+function float64Notices(products: readonly CostedProduct[], { gpu }: Target): NoticeReport[] {
+  const count = products.filter(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === "fp64").length;
+  if (count === 0) return [];
+  const { cuda, tensor } = gpu.float64Tflops;
+  const rate = `${tensor ?? cuda} TFLOP/s that the datasheet promises of FP64`;
+  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, without a measurement; export the model in FP32`;
+  return [{ code: "float64", message }];
+}
+
 /** A file of codes at a prediction that takes its products for floats which somebody is yet to quantize. */
-export function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
+function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
   const count = precision === "int8" ? products.filter(isOfCodes).length : 0;
   if (count === 0) return [];
   const message = `${count} of ${products.length} products are quantized already: they are predicted as INT8, whatever the stack does with their codes; --precision as-is predicts them as they run`;

@@ -234,6 +234,8 @@ export interface ModelReport {
   /** Symbols and the size at which each is priced; `assumed` lists those nobody bound. */
   readonly symbols: Readonly<Record<string, number>>;
   readonly assumed: readonly string[];
+  /** Of those, what the model finds when it runs: no input has them. Absent where there are none. */
+  readonly found?: readonly string[];
   /** Configuration files that decided about it, the most general first. */
   readonly configFiles: readonly string[];
   readonly predicted: {

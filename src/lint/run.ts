@@ -1,8 +1,10 @@
 /** @file One model through the rules: facts, costs, findings, thresholds. */
 import { invalidNode } from "../facts/invalid-node.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
+import { foundSizes } from "../ir/assumed.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
+import { checkFile } from "../workload/emptied.ts";
 import type { Step } from "../workload/timeline.ts";
 import { pricedSizes, priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import { type Budget, budgetReports } from "./budgets.ts";
@@ -15,13 +17,7 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import {
-  contradictionNotices,
-  elsewhereNotices,
-  memoryNotices,
-  plannedNotices,
-  quantizedNotices,
-} from "./notices.ts";
+import { contradictionNotices, elsewhereNotices, plannedNotices, workloadNotices } from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -80,7 +76,9 @@ export interface LintSettings extends WorkloadSettings {
 
 /** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
 export function lintModel(model: Model, settings: LintSettings): ModelReport {
-  return lintWorkload(priceModel(model, settings), settings);
+  const workload = priceModel(model, settings);
+  checkFile(workload.facts);
+  return lintWorkload(workload, settings);
 }
 
 /** The same of a model that has been priced with these settings. */
@@ -226,6 +224,7 @@ function assemble(
     parameters: parametersOf(model),
     target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
     ...pricedSizes(context),
+    ...foundSizes(model, new Set(pricedSizes(context).assumed)),
     configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
     ...(profile === undefined ? {} : { profile }),
@@ -249,9 +248,8 @@ function assemble(
     notices: [
       ...settings.notices,
       ...contradictionNotices(facts),
-      ...memoryNotices(timeline),
       ...plannedNotices(timeline),
-      ...quantizedNotices(context.products, context.target.precision),
+      ...workloadNotices(context),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),

@@ -124,6 +124,9 @@ export interface TrafficWork<D = Dim> {
   readonly bytesRead: D;
   readonly bytesWritten: D;
   readonly dtype: DType;
+  /** Where data decides how much is done besides: operations, and bytes written, at the most. */
+  readonly mostOperations?: D;
+  readonly mostBytes?: D;
 }
 
 export type ProductWork<D = Dim> = GemmWork<D> | ConvWork<D> | AttentionWork<D> | RecurrentWork<D>;

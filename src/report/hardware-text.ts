@@ -17,6 +17,7 @@ const gpuColumns: readonly (readonly [string, (gpu: Gpu) => string])[] = [
   ["int8", ({ tensorTflops }) => rate(tensorTflops.int8)],
   ["fp8", ({ tensorTflops }) => rate(tensorTflops.fp8)],
   ["fp32", ({ cudaTflops }) => rate(cudaTflops)],
+  ["fp64", ({ float64Tflops: { cuda, tensor } }) => rate(tensor ?? cuda)],
   ["DRAM GB/s", ({ dramGBps }) => String(dramGBps)],
   ["L2 MiB", ({ l2Bytes }) => String(Math.round(l2Bytes / MiB))],
 ];

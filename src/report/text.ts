@@ -1,6 +1,6 @@
 /** @file The report in the terminal: what a model takes, what is wrong with it, ranked, and what to do next. */
 
-import { assumedText, openSymbols } from "../ir/assumed.ts";
+import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { compact, counted, duration, durationRange, percent, printable, significant } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
 import { accountLines, storedLayout } from "./account-text.ts";
@@ -144,7 +144,7 @@ function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette
 /** What is not listed, what was assumed, and what is odd. */
 function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Palette): string[] {
   const notes: string[] = [];
-  const { skipped, suppressed, assumed, notices } = model;
+  const { skipped, suppressed, notices } = model;
   for (const note of profileNotes(model)) notes.push(printable(note));
   const unlisted = countedNotes(model);
   if (unlisted.length > 0) notes.push(`${unlisted.join("; ")}${verbose ? "" : ": --verbose lists them"}`);
@@ -152,13 +152,29 @@ function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Pale
     notes.push(
       `${counted(suppressed, "finding")} suppressed by configuration, metadata or tc-lint-suppressions.json`,
     );
-  const [open = ""] = openSymbols(assumed, model.symbols);
-  for (const text of assumedText(assumed, model.symbols))
-    notes.push(`${printable(text)}: bind with --dim ${printable(open)}=N`);
+  for (const note of assumedNotes(model)) notes.push(printable(note));
   if (model.configFiles.length > 0) notes.push(`configured by ${printable(model.configFiles.join(", "))}`);
   for (const { message } of notices) notes.push(printable(message));
   if (skipped.length > 0) for (const note of skippedNotes(model)) notes.push(note);
   return notes.map((note) => `  ${palette.dim("note")}   ${note}`);
+}
+
+/** A size that the model finds when it runs is nobody's to give. */
+function assumedNotes({ assumed, found = [], symbols }: ModelReport): string[] {
+  const ofData = new Set(found);
+  const open = openSymbols(assumed, symbols);
+  const given = open.filter((name) => !ofData.has(name));
+  const left = open.filter((name) => ofData.has(name));
+  return [
+    ...(given.length === 0
+      ? []
+      : [
+          `priced at ${sizesText(given, symbols)} (assumed): bind with --dim ${given[0]}=${given[0] === "N" ? "SIZE" : "N"}`,
+        ]),
+    ...(left.length === 0
+      ? []
+      : [`priced at ${sizesText(left, symbols)} (assumed): found when the model runs`]),
+  ];
 }
 
 /** By reason and operator: a missing operator description skips many nodes at once. */

@@ -120,7 +120,10 @@ export function nodeRulesAt<Rules extends NodeRules>(
 type Sizes = Required<Pick<LintSettings, "shapes" | "dims">>;
 
 /** The plan's sizes that the model has a place for, and those it must have: inference names what is missing. */
-function sizesFor(model: Model, { settings, mustHave }: LintRequest): Sizes {
+export function sizesFor(
+  model: Model,
+  { settings, mustHave }: Pick<LintRequest, "settings" | "mustHave">,
+): Sizes {
   const { shapes, dims } = settings;
   const names = new Set([...mustHave, ...model.graph.inputs.map(({ name }) => name)]);
   const symbols = new Set(mustHave);

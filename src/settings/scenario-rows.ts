@@ -48,10 +48,13 @@ export function rowsOf<Outcome>(planned: readonly Planned<Outcome>[]): Rows<Outc
   return {
     rows: rows.map((each) => ({ outcome: each.planned.outcome, name: nameOf(each, isOnly) })),
     left: sized.filter((each) => !kept.has(each)).map(({ planned: { outcome } }) => outcome),
-    notices: noticesOf(
-      sized,
-      rows.filter((each) => !isPlaceless(each) || isOfTarget(each)),
-    ),
+    notices: [
+      ...noticesOf(
+        sized,
+        rows.filter((each) => !isPlaceless(each) || isOfTarget(each)),
+      ),
+      ...listedNotices(planned),
+    ],
   };
 }
 
@@ -122,6 +125,19 @@ function noticesOf(sized: readonly Sized<unknown>[], named: readonly Sized<unkno
   ];
   const what = `the model has no dimension named ${listed(lacking.map((name) => JSON.stringify(name)))}`;
   return [{ code: "scenario-without-place", message: `${what}: ${parts.join("; ")}` }];
+}
+
+/** Of sizes that flags list and the model has no place for: it is linted without. */
+function listedNotices(planned: readonly Planned<unknown>[]): NoticeReport[] {
+  const lacking = new Set(
+    planned.flatMap(({ scenario, bound }) =>
+      bound === undefined ? [] : Object.keys(scenario?.sizes ?? {}).filter((name) => !bound.includes(name)),
+    ),
+  );
+  if (lacking.size === 0) return [];
+  const names = listed([...lacking].map((name) => JSON.stringify(name)));
+  const message = `the model has no dimension named ${names}: at its own sizes, whatever --dim says`;
+  return [{ code: "scenario-without-place", message }];
 }
 
 function namesOf(sized: readonly Sized<unknown>[]): string {

@@ -123,6 +123,23 @@ export function scenarioName(
   return name ?? [...listed, ...kept.map(([symbol, size]) => `${symbol}=${size}`)].join(", ");
 }
 
+/**
+ * What a command takes that is of this scenario alone, instead of the flags that list several: of its sizes those that the model has a
+ * place for.
+ */
+export function scenarioFlags(
+  { name, listed, sizes, settings }: Scenario,
+  hasSize: (symbol: string) => boolean,
+): readonly (readonly [flag: string, value: string])[] {
+  if (name !== undefined) return [["--scenario", name]];
+  const targets = (["gpu", "stack", "precision"] as const).flatMap((key) => {
+    const value = key === "gpu" ? findGpu(settings.gpu ?? "")?.id : settings[key];
+    return value !== undefined && listed.includes(value) ? [[`--${key}`, value] as const] : [];
+  });
+  const kept = Object.entries(sizes).filter(([symbol]) => hasSize(symbol));
+  return [...targets, ...kept.map(([symbol, size]) => ["--dim", `${symbol}=${size}`] as const)];
+}
+
 /** Scenarios as a configuration has them, and the file that has them. */
 export interface ConfiguredScenarios {
   readonly file: string;

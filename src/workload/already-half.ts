@@ -9,7 +9,7 @@ const leastLeft = 0.005;
 
 /**
  * The target, in the types that the file stores where there is nothing to bring to the half that it asks for: its products are in half, either
- * one, for no fix makes one of the other. Products of codes are neither way: no precision changes them. `timeOf` is what a product
+ * one, for no fix makes one of the other. Products of codes and those in FP64 are neither way: no precision changes them. `timeOf` is what a product
  * takes on a target.
  */
 export function asBroughtToHalf<P extends Pick<Product, "work" | "codes">>(
@@ -21,7 +21,7 @@ export function asBroughtToHalf<P extends Pick<Product, "work" | "codes">>(
   const floats = products
     .filter(({ codes }) => codes === undefined)
     .map((product) => ({ product, format: computeDtype(product.work.dtype, "as-is") }))
-    .filter(({ format }) => !isOfBytes(format));
+    .filter(({ format }) => format !== "fp64" && !isOfBytes(format));
   const kept = floats.filter(({ format }) => format !== "fp16" && format !== "bf16");
   if (kept.length === floats.length) return target;
   const stored = { ...target, precision: "as-is" } as const;

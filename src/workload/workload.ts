@@ -16,12 +16,15 @@ import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork, isNothing } from "../ops/work.ts";
 import { asBroughtToHalf } from "./already-half.ts";
+import { ofDearerBranches } from "./branches.ts";
 import { whyFloats } from "./codes.ts";
 import { checkOutputs } from "./emptied.ts";
 import type { CostedProduct } from "./product.ts";
 import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
 
 /** What times depend on beside the model's facts. */
+export { isSameTarget } from "../hardware/target.ts";
+
 export interface PriceSettings {
   readonly target: Target;
   readonly cost: CostModel;
@@ -68,8 +71,11 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
   const timeOf = (product: Product, on: Target) =>
     costProduct(product, bindings, { target: on, cost })?.microseconds ?? 0;
   const target = asBroughtToHalf(asked, found, timeOf);
-  const products = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
-  const timeline = buildTimeline({ facts, products, bindings, target, cost });
+  const costed = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
+  const whole = buildTimeline({ facts, products: costed, bindings, target, cost });
+  const timeline = ofDearerBranches(whole, facts);
+  const products =
+    timeline === whole ? costed : costed.filter(({ node, scope }) => timeline.stepOf(node, scope));
   const workload = { model, facts, target, bindings, products, unresolved, timeline, timelineOf };
   const own = timelineOf?.(workload);
   return own === undefined ? workload : { ...workload, ...timedBy(own, products) };

@@ -102,7 +102,7 @@ describe("several values of flags", () => {
       ["--fix", "--gpu", "l4,h200"],
       "--fix: is decided for one target and size, found 2 for head.onnx (l4; h200)",
     ],
-    [["--diff", "--dim", "batch=1,8,9"], "found 3 for head.onnx (batch=1; batch=8; …): give --gpu"],
+    [["--diff", "--dim", "batch=1,8,9"], "found 3 for head.onnx (batch=1; batch=8; batch=9): give --gpu"],
     [["--scenario", "edge"], '--scenario: found "edge", but no configuration has scenarios'],
     [["--scenario", "edge", "--gpu", "l4"], "--scenario: found beside --gpu"],
   ])("%j is refused", async (args, message) => {
@@ -158,6 +158,29 @@ describe("scenarios of a configuration", () => {
     expect([all.exitCode, all.stderr]).toEqual([2, expect.stringContaining("name one with --scenario")]);
     const one = await bench.tcLint(["head.onnx", "--diff", "--scenario", "cloud"]);
     expect([0, 1]).toContain(one.exitCode);
+  });
+
+  test("stand beside the precision that a fix stores, and give way to it", async () => {
+    configure();
+    const { models } = await bench.jsonOf(["head.onnx", "--scenario", "edge", "--precision", "fp16"]);
+    expect(models.map(({ target }) => target)).toEqual([{ gpu: "orin", stack: "cudnn", precision: "fp16" }]);
+  });
+
+  test("of which one alone is a row are no choice to make, and of several those are named that are rows", async () => {
+    head();
+    const configured = (...scenarios: object[]) =>
+      bench.folder.write("tc-lint.config.json", JSON.stringify({ scenarios }));
+    const [seq, small, large] = [
+      { name: "seq", dims: { nosuch: 5 } },
+      { name: "small", dims: { batch: 8 } },
+      { name: "large", dims: { batch: 4096 } },
+    ];
+    configured(seq, large);
+    const alone = await bench.tcLint(["head.onnx", "--diff"]);
+    expect([alone.exitCode, alone.stdout]).toEqual([1, expect.stringContaining("padded 50257 to")]);
+    configured(seq, small, large);
+    const several = await bench.tcLint(["head.onnx", "--diff"]);
+    expect(several.stderr).toContain("found 2 for head.onnx (small; large): name one with --scenario");
   });
 
   describe("whose sizes a model has no place for", () => {

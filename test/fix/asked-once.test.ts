@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { model } from "../../fixtures/builder.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { decideLayout } from "../../src/fix/decide-layout.ts";
-import { type FixSettings } from "../../src/fix/pipeline.ts";
+import type { FixSettings } from "../../src/fix/pipeline.ts";
 import { asStored, priced } from "../../src/fix/prices.ts";
 import { runToFixedPoint } from "../../src/fix/rounds.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";

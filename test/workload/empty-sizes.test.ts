@@ -8,6 +8,7 @@ import { invariant } from "../../src/ir/errors.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { flopsOf } from "../../src/ops/work.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../../src/workload/workload.ts";
+import { lint } from "../rules/lint.ts";
 
 const cost = createCostModel();
 
@@ -66,4 +67,31 @@ it("an output that the file itself makes empty is nobody's mistake", () => {
     graph.output("z");
   });
   expect(price(bytes, "ort-cuda", dims({ batch: 2 })).products).toHaveLength(1);
+});
+
+describe("a file that computes nothing is no clean one", () => {
+  const linted = (bytes: Uint8Array) => () => lint(modelFromBytes(bytes));
+
+  it("whose outputs are empty by its own sizes", () => {
+    const zero = model({ name: "zero", opset: 17 }, (graph: GraphBuilder) => {
+      graph.output(graph.node("MatMul", [graph.input("x", [0, 64]), graph.weight([64, 64])]), "float32");
+    });
+    expect(linted(zero)).toThrow(/output ".*" \[0,64\] is empty by the sizes in the file/);
+  });
+
+  it("that has no node", () => {
+    const none = model({ name: "none", opset: 17 }, (graph: GraphBuilder) => {
+      graph.output(graph.input("x", [1, 64]), "float32");
+    });
+    expect(linted(none)).toThrow("the graph has no node, so there is nothing to price");
+  });
+
+  it("but one with an output beside an empty one is priced", () => {
+    const beside = model({ name: "beside", opset: 17 }, (graph: GraphBuilder) => {
+      const x = graph.input("x", [8, 64]);
+      graph.output(graph.node("Relu", [graph.input("past", [0, 64])]), "float32");
+      graph.output(graph.node("MatMul", [x, graph.weight([64, 64])]), "float32");
+    });
+    expect(linted(beside)().predicted.microseconds).toBeGreaterThan(0);
+  });
 });

@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { entryOf, type FixEntry, failedEntry } from "../../api/fix-report.ts";
 import { makePlans } from "../../api/make-plans.ts";
 import { type Repaired, repair } from "../../api/repair.ts";
+import { plannedRows } from "../../api/scenario-plans.ts";
 import { statOf } from "../../files/look.ts";
 import { readSamples } from "../../files/read-inputs.ts";
 import { InputError } from "../../ir/errors.ts";
@@ -14,7 +15,6 @@ import { inputErrorOf } from "../../onnx/surroundings.ts";
 import { failureAdvice, renderFixText } from "../../report/fix-text.ts";
 import { fixFormats } from "../../report/registry.ts";
 import type { LintPlan } from "../../settings/lint-plan.ts";
-import { scenarioName } from "../../settings/scenarios.ts";
 import { exitCodes } from "../exit.ts";
 import type { FixFlags } from "../fix-options.ts";
 import type { ReportRequest } from "../formats.ts";
@@ -43,8 +43,7 @@ export async function runFix(
   lint: Lint,
 ): Promise<number> {
   checkReportsOf(flags);
-  const plans = await makePlans(patterns, { ...flags, onNotice: complain });
-  checkOneTarget(plans, fix);
+  const plans = onePlanEach(await makePlans(patterns, { ...flags, onNotice: complain }), fix);
   if (fix.output !== undefined && plans.length !== 1) {
     throw new InputError("usage", `--fix-output: takes one model, found ${plans.length}`);
   }
@@ -98,20 +97,27 @@ async function untrackedCode(models: readonly string[], { failOnUntracked, exitZ
 }
 
 /** Which layers a fix pads depends on the target and the sizes it is decided for. Throws InputError `usage`. */
-function checkOneTarget(plans: readonly LintPlan[], { dryRun }: FixFlags): void {
-  const several = plans.find(({ path }, index) => plans[index + 1]?.path === path);
-  if (several === undefined) return;
-  const same = plans.filter(({ path }) => path === several.path);
-  const [first, second] = same.flatMap(({ scenario }) =>
-    scenario === undefined ? [] : scenarioName(scenario),
-  );
-  const found = `${same.length} for ${several.path} (${first}; ${second}${same.length > 2 ? "; …" : ""})`;
-  const how =
-    several.scenario?.name === undefined
-      ? "give --gpu, --stack, --precision and each --dim one value"
-      : "name one with --scenario";
-  const flag = dryRun ? "--diff" : "--fix";
-  throw new InputError("usage", `${flag}: is decided for one target and size, found ${found}: ${how}`);
+function onePlanEach(plans: readonly LintPlan[], { dryRun }: FixFlags): LintPlan[] {
+  return plannedRows(plans).flatMap((rows) => {
+    const [row, ...others] = rows;
+    if (row === undefined) return [];
+    if (others.length === 0) return row.plan;
+    const { path, scenario } = row.plan;
+    const found = `${rows.length} for ${path} (${listed(rows.map(({ name }) => name))})`;
+    const how =
+      scenario?.name === undefined
+        ? "give --gpu, --stack, --precision and each --dim one value"
+        : "name one with --scenario";
+    const flag = dryRun ? "--diff" : "--fix";
+    throw new InputError("usage", `${flag}: is decided for one target and size, found ${found}: ${how}`);
+  });
+}
+
+const mostNamed = 8;
+
+function listed(names: readonly string[]): string {
+  const more = names.length - mostNamed;
+  return `${names.slice(0, mostNamed).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
 /** What is not linted has no annotations, and its text is on stdout. Throws InputError `usage`. */

@@ -139,7 +139,7 @@ function neededOf(
   row: Gpu | undefined,
 ): number | null {
   if (tensor === null || flops === 0) return clocks === null ? null : 0;
-  if (compute === "fp32" || row === undefined || clocks === null) return null;
+  if (compute === "fp32" || compute === "fp64" || row === undefined || clocks === null) return null;
   const promised = promisedBy(row);
   const rate = promised.tensor(compute);
   // FLOP in a microsecond over clocks in a microsecond: of the whole GPU in a clock.

@@ -1,9 +1,11 @@
 /** @file Operators whose result is as large as what they find: NonZero, NonMaxSuppression, Unique. */
-import { type Dim, product, type Shape, unknownDim } from "../../ir/dim.ts";
-import { defineOp, maxFoldedElements, type OpDefinition } from "../op.ts";
+import { addDims, type Dim, isUnknown, mulDims, product, type Shape, unknownDim } from "../../ir/dim.ts";
+import { type DType, dtypes } from "../../ir/dtype.ts";
+import { defineOp, maxFoldedElements, type OpDefinition, type WorkContext } from "../op.ts";
 import { withSize } from "../reduction/axes.ts";
 import { normalizeAxis, numbersOf, stridesOf, tensor, tensorAt, unknownShape } from "../shape.ts";
 import { half, noHalf } from "../traits.ts";
+import type { TrafficWork, Work } from "../work.ts";
 import { distinctElements } from "./distinct.ts";
 
 /** x of rank r to the coordinates [r, found] of its non-zero elements. */
@@ -20,6 +22,7 @@ const nonZero = defineOp({
     // A scalar counts as a vector of one element.
     return [tensor("int64", [Math.max(shape.length, 1), unknownDim()])];
   },
+  work: nonZeroWork,
 });
 
 function coordinates(elements: readonly number[], sizes: readonly number[]) {
@@ -32,12 +35,58 @@ function coordinates(elements: readonly number[], sizes: readonly number[]) {
   return tensor("int64", [axes.length, found.length], result.length > maxFoldedElements ? undefined : result);
 }
 
+/** The input twice, once to count and once to write; nobody knows how many of the elements are found. */
+function nonZeroWork(context: WorkContext): readonly Work[] | undefined {
+  const { shape, dtype } = tensorAt(context, 0);
+  if (shape === undefined || dtype === undefined) return undefined;
+  const elements = product(shape);
+  const coordinate = bytesOfInt64 * Math.max(shape.length, 1);
+  return passOf(elements, [[elements, 2 * bytesIn(dtype)]], { mostBytes: mulDims(elements, coordinate) });
+}
+
+/** Operations that tell how far two boxes overlap, and whether that is too much. */
+const perPair = 16;
+
+/** Boxes and scores once; of each image and class every box is compared with those behind it, unless scores leave few. */
+function nonMaxSuppressionWork(context: WorkContext): readonly Work[] | undefined {
+  const [boxes, scores] = [tensorAt(context, 0), tensorAt(context, 1)];
+  if (boxes.shape === undefined || scores.shape === undefined || scores.dtype === undefined) return undefined;
+  const candidates = product(scores.shape);
+  const each = scores.shape.at(-1) ?? 1;
+  const read = [
+    [product(boxes.shape), bytesIn(scores.dtype)],
+    [candidates, bytesIn(scores.dtype)],
+  ] as const;
+  return passOf(candidates, read, { mostOperations: mulDims(mulDims(candidates, each), perPair / 2) });
+}
+
+type Most = Pick<TrafficWork, "mostOperations" | "mostBytes">;
+
+/** Of indices, which half precision leaves as they are. Undefined where a size is not known. */
+function passOf(
+  elements: Dim,
+  read: readonly (readonly [elements: Dim, bytes: number])[],
+  most: Most,
+): readonly Work[] | undefined {
+  const bytesRead = read.reduce<Dim>((sum, [count, bytes]) => addDims(sum, mulDims(count, bytes)), 0);
+  if (isUnknown(elements) || isUnknown(bytesRead)) return undefined;
+  const pass = { kind: "traffic", pattern: "copy", rows: 1, columns: elements, bytesRead } as const;
+  return [{ ...pass, bytesWritten: 0, dtype: "int64", ...most }];
+}
+
+const bytesOfInt64 = 8;
+
+function bytesIn(dtype: DType): number {
+  return Math.max(1, dtypes[dtype].bits / 8);
+}
+
 /** Selected (batch, class, box) triples. */
 const nonMaxSuppression = defineOp({
   domain: "",
   type: "NonMaxSuppression",
   traits: { elements: "computed", half: noHalf(), layout: "fixed", sameSince: 11 },
   infer: () => [tensor("int64", [unknownDim(), 3])],
+  work: nonMaxSuppressionWork,
 });
 
 /** Distinct elements, or slices along `axis`; where each first was; which one each input is; how often each occurs. */

@@ -98,6 +98,8 @@ const otherAxis: Reason = {
 };
 
 function mayBeNothing(saves: number): Reason {
+  if (saves < 0)
+    return { kind: "uncertain", message: `padding is predicted to cost ${(-saves).toPrecision(3)} µs` };
   const message = `padding is predicted to save ${saves.toPrecision(3)} µs, and may save nothing: its interval reaches 0`;
   return { kind: "uncertain", message };
 }

@@ -30,7 +30,7 @@ export function modelsMarkup(models: readonly ModelReport[], options: RenderOpti
     const count = model.layers?.length ?? 0;
     const hasRoom = count <= room;
     if (hasRoom) room -= count;
-    return sectionMarkup(titled(model), {
+    return sectionMarkup(model, {
       id: `model-${index + 1}`,
       options,
       hasRoom,
@@ -82,7 +82,7 @@ ${isUnpriced(model) ? "" : html`<h3>Account</h3>${accountMarkup(model.account)}`
 <h3>Findings</h3>${findingsMarkup(model, options)}
 ${layers === undefined || ceilings === undefined || !hasRoom ? "" : html`<h3>Roofline</h3>${rooflineMarkup(layers, ceilings)}`}
 ${layers === undefined ? "" : html`<h3>Layers by time</h3>${hasRoom ? layersMarkup(layers, id) : html`<p class="dim">${counted(layers.length, "layer")}, too many beside the other models: -f csv has them.</p>`}`}`;
-  return html`<details class="model" id="${id}"${isOpen ? html` open` : ""}><summary><h2 class="name">${model.path}</h2></summary>
+  return html`<details class="model" id="${id}"${isOpen ? html` open` : ""}><summary><h2 class="name">${titled(model).path}</h2></summary>
 ${failure}${budgetsMarkup(model)}${body}${notesMarkup(model)}</details>`;
 }
 

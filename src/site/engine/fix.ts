@@ -2,11 +2,11 @@
 import { entryOf, type FixEntry, failedEntry } from "../../api/fix-report.ts";
 import { repairOf, safeFix } from "../../api/fix-settings.ts";
 import { type FixedFile, renderFix } from "../../fix/render-files.ts";
+import { shellWord } from "../../ir/fix-command.ts";
 import type { ModelReport } from "../../lint/result.ts";
 import { DataFiles, type DataFolder } from "../../onnx/data-files.ts";
 import { modelFromSource, type OpenModel } from "../../onnx/read-model.ts";
 import { inputErrorOf } from "../../onnx/surroundings.ts";
-import { shellWord } from "../../report/html/command.ts";
 import { reportOf } from "../../report/summary.ts";
 import type { LintPlan } from "../../settings/lint-plan.ts";
 import { version } from "../../version.ts";

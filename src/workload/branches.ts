@@ -1,0 +1,62 @@
+/** @file Of branches of which one runs, the one that is priced: the dearer. */
+import type { Facts } from "../facts/infer.ts";
+import type { Scope } from "../facts/scope.ts";
+import type { Node } from "../ir/model.ts";
+import { isBranching } from "../ops/ask.ts";
+import { type Timeline, timelineOf } from "./timeline.ts";
+
+/** Where a constant decides, inference has the one branch that runs. */
+function isChoice(node: Node, branches: readonly Scope[]): boolean {
+  return branches.length > 1 && isBranching(node);
+}
+
+/** Without the kernels of branches that are not priced. */
+export function ofDearerBranches(timeline: Timeline, { root }: Facts): Timeline {
+  if (root.children.size === 0) return timeline;
+  const own = new Map<Scope, number>();
+  for (const { scope, microseconds } of timeline.steps) own.set(scope, (own.get(scope) ?? 0) + microseconds);
+  const idle = new Set<Scope>();
+  noteIdle(root, own, idle);
+  if (idle.size === 0) return timeline;
+  return timelineOf(timeline.steps.filter(({ scope }) => !isIn(scope, idle)));
+}
+
+/** What a graph takes with all that is in it, of branches the dearest; the others are `idle`. */
+function noteIdle(scope: Scope, own: ReadonlyMap<Scope, number>, idle: Set<Scope>): number {
+  let total = own.get(scope) ?? 0;
+  for (const [node, graphs] of scope.children) {
+    const times = graphs.map((graph) => noteIdle(graph, own, idle));
+    const sum = times.reduce((all, time) => all + time, 0);
+    const most = times.reduce((dearest, time) => Math.max(dearest, time), 0);
+    total += isChoice(node, graphs) ? most : sum;
+    if (!isChoice(node, graphs)) continue;
+    const dearest = times.indexOf(most);
+    for (const [index, graph] of graphs.entries()) if (index !== dearest) idle.add(graph);
+  }
+  return total;
+}
+
+function isIn(scope: Scope, graphs: ReadonlySet<Scope>): boolean {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) if (graphs.has(at)) return true;
+  return false;
+}
+
+/** A node that runs one of several graphs, and which of them is priced. */
+export interface PricedBranch {
+  readonly node: Node;
+  readonly priced: Scope;
+}
+
+/** Of choices that take any time. */
+export function pricedBranches({ facts, timeline }: { facts: Facts; timeline: Timeline }): PricedBranch[] {
+  if (facts.root.children.size === 0) return [];
+  const busy = new Set<Scope>();
+  for (const { scope } of timeline.steps)
+    for (let at: Scope | undefined = scope; at !== undefined && !busy.has(at); at = at.parent) busy.add(at);
+  return [...facts.scopes()].flatMap((scope) =>
+    [...scope.children].flatMap(([node, graphs]) => {
+      const priced = isChoice(node, graphs) ? graphs.find((graph) => busy.has(graph)) : undefined;
+      return priced === undefined ? [] : [{ node, priced }];
+    }),
+  );
+}

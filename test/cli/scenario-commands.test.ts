@@ -1,0 +1,87 @@
+/** Every command that a report of several scenarios names is one that runs, for the scenario that it is named in. */
+import { describe, expect, test } from "vitest";
+import type { LintReport } from "../../src/lint/result.ts";
+import { bytesOf, headModel } from "./models.ts";
+import { useWorkbench } from "./workbench.ts";
+
+const bench = useWorkbench();
+
+/** As a shell takes it apart. */
+function wordsOf(command: string): string[] {
+  return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+}
+
+function commandsOf({ models }: LintReport): (readonly [scenario: string, command: string, after: number])[] {
+  return models.flatMap(({ scenario = "", account, groups }) => {
+    const safe = account.find(({ step }) => step === "safe");
+    const named = groups.flatMap(({ fixCommand }) => fixCommand ?? []);
+    expect(safe?.command).toBe(named[0]);
+    return [...new Set(named)].map((command) => [scenario, command, safe?.microseconds ?? 0] as const);
+  });
+}
+
+/** What a page offers to copy. */
+async function copied(args: readonly string[]): Promise<string[]> {
+  const { stdout } = await bench.tcLint(["head.onnx", ...args, "-f", "html"]);
+  return [...stdout.matchAll(/<code>(tc-lint --fix [^<]*)<\/code>/g)].map(([, text = ""]) =>
+    text.replaceAll("&#39;", "'"),
+  );
+}
+
+async function expectToRun(report: LintReport, kept: readonly string[] = []) {
+  for (const [, command, after] of commandsOf(report)) {
+    const [, ...flags] = wordsOf(command);
+    const { stdout } = await bench.tcLint(["head.onnx", "--diff", ...flags, ...kept, "-f", "json"]);
+    const [model] = JSON.parse(stdout).fixes;
+    // The scenario's own target and sizes: to the last digit what lint says.
+    expect(model.account.find(({ step }: { step: string }) => step === "safe")?.microseconds).toBe(after);
+  }
+}
+
+describe("commands of findings", () => {
+  test("name the scenario of a configuration that they are of", async () => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    const scenarios = [
+      { name: "edge", gpu: "h100", dims: { batch: 4096 } },
+      { name: "big batch", dims: { batch: 8192 } },
+    ];
+    bench.folder.write("tc-lint.config.json", JSON.stringify({ scenarios }));
+    const report = await bench.jsonOf(["head.onnx"]);
+    expect(commandsOf(report).map(([name, command]) => [name, command])).toEqual([
+      ["edge", "--fix --scenario edge"],
+      ["big batch", "--fix --scenario 'big batch'"],
+    ]);
+    await expectToRun(report);
+    expect(await copied([])).toEqual([
+      "tc-lint --fix --scenario 'big batch' head.onnx",
+      "tc-lint --fix --scenario edge head.onnx",
+    ]);
+  });
+
+  test("name of flags that list several values the one that they are of", async () => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    const listed = ["--gpu", "h200,h100", "--dim", "batch=4096,8192"];
+    const report = await bench.jsonOf(["head.onnx", ...listed, "--stack", "cudnn"]);
+    expect(commandsOf(report).map(([name, command]) => [name, command])).toEqual([
+      ["h200, batch=4096", "--fix --gpu h200 --dim batch=4096"],
+      ["h200, batch=8192", "--fix --gpu h200 --dim batch=8192"],
+      ["h100, batch=4096", "--fix --gpu h100 --dim batch=4096"],
+      ["h100, batch=8192", "--fix --gpu h100 --dim batch=8192"],
+    ]);
+    await expectToRun(report, ["--stack", "cudnn"]);
+    expect(await copied([...listed, "--stack", "cudnn"])).toContain(
+      "tc-lint --fix --gpu h100 --dim batch=8192 --stack cudnn head.onnx",
+    );
+  });
+
+  test("name no size that a model has no place for, and a note names that", async () => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    bench.folder.write("fixed.onnx", bytesOf(headModel()));
+    const { models } = await bench.jsonOf([".", "--dim", "batch=4096,8192"]);
+    const commands = models.map(({ groups }) => groups.flatMap(({ fixCommand }) => fixCommand ?? []));
+    expect(commands).toEqual([["--fix"], ["--fix --dim batch=4096"], ["--fix --dim batch=8192"]]);
+    const noted = models.map(({ notices }) => notices.map(({ message }) => message).join("; "));
+    expect(noted[0]).toContain('the model has no dimension named "batch": at its own sizes');
+    expect(noted.slice(1).join()).not.toContain("no dimension");
+  });
+});
