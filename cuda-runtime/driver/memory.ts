@@ -8,6 +8,8 @@ export class DeviceMemory implements Disposable {
   readonly #driver: Driver;
   readonly address: number;
   readonly bytes: number;
+  /** With what such a copy may name behind them. */
+  readonly wholeBytes: number;
   #isFree = false;
 
   /** Throws CudaError: out of memory. */
@@ -16,8 +18,8 @@ export class DeviceMemory implements Disposable {
     this.bytes = bytes;
     // Copies to shared memory name 16 bytes and say how many of them they read: with memory that ends in between,
     // compute-sanitizer takes them for reads beyond it. The driver gives no memory of zero bytes.
-    const whole = Math.max(1, Math.ceil(bytes / copiedBytes)) * copiedBytes;
-    this.address = driver.result((target) => driver.call("cuMemAlloc_v2", target, whole));
+    this.wholeBytes = Math.max(1, Math.ceil(bytes / copiedBytes)) * copiedBytes;
+    this.address = driver.result((target) => driver.call("cuMemAlloc_v2", target, this.wholeBytes));
   }
 
   [Symbol.dispose](): void {

@@ -237,7 +237,8 @@ class DeviceHarness implements Harness, Disposable {
     const known = this.#memory.get(buffer);
     if (known !== undefined) return known;
     const memory = this.#owned.use(this.#host.context.allocate(buffer.bytes));
-    this.#host.stream.fill(memory.address, this.#poison, buffer.bytes);
+    // Behind the last element too: what copies name there and do not read is no number, and nothing that initcheck has not seen written.
+    this.#host.stream.fill(memory.address, this.#poison, memory.wholeBytes);
     this.#memory.set(buffer, memory);
     return memory;
   }

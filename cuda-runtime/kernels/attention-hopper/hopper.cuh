@@ -291,7 +291,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
   }
 
   __device__ __forceinline__ void finish(const Work& work, float (&sums)[D / 8][4], Rows& rows, uint32_t queries) const {
-    const HopperStore<T, D, kPanels * 128> store{p, work.place, rows.query};
+    const HopperStore<T, D, kQueryPanelBytes> store{p, work.place, rows.query};
     rows.addUp();
     if (p.splits > 1) {
       store.partial(sums, rows.maximum, rows.total, factor);
@@ -299,7 +299,7 @@ template <typename T, int D, int GROUPS, int BK, int STAGES, bool PAIR> struct H
     }
     rows.divide(sums, p.zeroEmpty);
     // The queries of a tile without keys were not fetched: those of the next one may be on their way.
-    if (work.steps > 0 && store.suitsChunks()) store.chunks(sums, queries + threadIdx.x / 32 * (kQueryBytes / (4 * GROUPS)));
+    if (work.steps > 0 && store.suitsChunks()) store.chunks(sums, queries + threadIdx.x / 32 * (16 * 128));
     else store.pairs(sums);
   }
 };

@@ -6,8 +6,9 @@
 #include "../common/mma.cuh"
 #include "place.cuh"
 
-// Of queries `query` and 8 further; a thread has columns 2 t and 2 t + 1 of every 8. PITCH bytes of shared memory hold a row.
-template <typename T, int D, int PITCH> struct HopperStore {
+// Of queries `query` and 8 further; a thread has columns 2 t and 2 t + 1 of every 8. Shared memory holds 64 columns of a row, and the next 64
+// PANEL bytes further, as it held the queries: results lie where those of the same warpgroup were. Others may still multiply with theirs.
+template <typename T, int D, int PANEL> struct HopperStore {
   const AttentionParams& p;
   const HopperPlace& place;
   const int query;
@@ -29,12 +30,12 @@ template <typename T, int D, int PITCH> struct HopperStore {
     const int lane = threadIdx.x % 32;
     syncGroup<128>(threadIdx.x / 128);
     // Rows that are stored at once lie in different banks.
-    const uint32_t to = own + lane / 4 * PITCH + lane % 4 * 4;
+    const uint32_t to = own + lane % 4 * 4;
 #pragma unroll
     for (int n = 0; n < kChunks; ++n) {
-      const uint32_t at = to + (n ^ lane / 4) * 16;
+      const uint32_t at = to + placeOf(lane / 4, n);
       storeShared4(at, packPair<T>(sums[n][0], sums[n][1]));
-      storeShared4(at + 8 * PITCH, packPair<T>(sums[n][2], sums[n][3]));
+      storeShared4(at + 8 * 128, packPair<T>(sums[n][2], sums[n][3]));
     }
     __syncwarp();
     const int chunksOfRow = p.valueDim / 8, rows = min(p.queries - (query - lane / 4), 16);
@@ -43,10 +44,14 @@ template <typename T, int D, int PITCH> struct HopperStore {
     for (int index = lane; index < 16 * kChunks; index += 32) {
       const int at = index / kChunks, n = index % kChunks;
       if (at < rows && n < chunksOfRow) {
-        const uint4 piece = loadShared16(own + at * PITCH + (n ^ (at & 7)) * 16);
+        const uint4 piece = loadShared16(own + placeOf(at, n));
         *reinterpret_cast<uint4*>(first + static_cast<int64_t>(at) * p.oRow + n * 8) = piece;
       }
     }
+  }
+
+  static __device__ __forceinline__ uint32_t placeOf(uint32_t row, uint32_t chunk) {
+    return chunk / 8 * PANEL + row * 128 + (chunk % 8 ^ row % 8) * 16;
   }
 
   // An odd value dim writes one element more, for which the row has room.

@@ -17,7 +17,7 @@ struct HopperCodesSum {
   static constexpr int kBlocksOfUnit = 4;
   static constexpr int kUnitsOfRow = BN / 8 / kBlocksOfUnit;
   static constexpr int kUnits = 4 * kUnitsOfRow;
-  static_assert(kUnits <= kThreads / 32, "a warp of the team has one unit or none");
+  static_assert(kUnits <= kThreads / 32, "a warp of the team has one unit or none, and those that have tiles copied none");
   // Sums as lanes hold them: four of each lane, blocks of eight columns one after another.
   static constexpr int kPartBytes = BN / 8 * 32 * 16;
   static constexpr int kPartsAt = Product::kSlabsAt + kGroups * 4 * kCodeSlabBytes;
@@ -52,15 +52,10 @@ struct HopperCodesSum {
     const int steps = max(0, min(Tiles::stepsOf(maps) - first, maps.stepsOfBlock));
     __syncthreads();
     beginKernel();
-    if (threadIdx.x < kThreads) {
-      withOutput<true, Tiles::kStored>(p, [&](const auto& output) { compute(output, tile, steps); });
-    } else {
-      if (threadIdx.x == kThreads) copyAll(tile, first, steps);
-      __syncwarp();
-      arriveTeam<true>();
-      waitTeam();
-      arriveTeam<false>();
-    }
+    if (threadIdx.x == kThreads) copyAll(tile, first, steps);
+    __syncwarp();
+    // All warps of the block wait for the team at one place: of a block that was launched without a cluster, that is its own barrier.
+    withOutput<true, Tiles::kStored>(p, [&](const auto& output) { compute(output, tile, steps); });
     waitTeam();
   }
 
@@ -90,7 +85,7 @@ struct HopperCodesSum {
       columns.load(p, n);
       ahead.fetch(rows, row, n);
     }
-    multiply(steps);
+    if (threadIdx.x < kThreads) multiply(steps);
     arriveTeam<true>();
     waitTeam();
     int sums[kBlocksOfUnit][4];
