@@ -1,13 +1,15 @@
 /** @file Writes the fields of a protobuf message, in the order in which they are given. */
-import { Buffer } from "node:buffer";
 import { wireTypes } from "./cursor.ts";
 
 const firstBytes = 64;
 /** The longest number: 64 bits, seven a byte. */
 const maxVarintBytes = 10;
 
+const encoder = new TextEncoder();
+
+/** Of what a browser has as well. */
 export class Writer {
-  #bytes: Buffer = Buffer.allocUnsafe(firstBytes);
+  #bytes = new Uint8Array(firstBytes);
   #length = 0;
 
   /** An int64, or an int32 or enumeration that is not negative. */
@@ -26,15 +28,12 @@ export class Writer {
   float(field: number, value: number): void {
     this.#tag(field, wireTypes.fixed32);
     this.#reserve(4);
-    this.#length = this.#bytes.writeFloatLE(value, this.#length);
+    new DataView(this.#bytes.buffer).setFloat32(this.#length, value, true);
+    this.#length += 4;
   }
 
   text(field: number, value: string): void {
-    const size = Buffer.byteLength(value);
-    this.#tag(field, wireTypes.bytes);
-    this.#varint(size);
-    this.#reserve(size);
-    this.#length += this.#bytes.write(value, this.#length);
+    this.bytes(field, encoder.encode(value));
   }
 
   /** A message or other bytes. */
@@ -77,8 +76,8 @@ export class Writer {
   #reserve(size: number): void {
     const needed = this.#length + size;
     if (needed <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
-    this.#bytes.copy(larger, 0, 0, this.#length);
+    const larger = new Uint8Array(Math.max(needed, 2 * this.#bytes.length));
+    larger.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = larger;
   }
 }

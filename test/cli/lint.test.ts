@@ -173,7 +173,7 @@ describe("one model", () => {
       expect([exitCode, stderr]).toEqual([1, why]);
     }
     expect((await bench.tcLint([...repairable, "--exit-zero"])).exitCode).toBe(0);
-    const authors = zooModel("sd_unet");
+    const authors = zooModel("siglip_so400m_d2");
     expect((await bench.tcLint([authors])).exitCode).toBe(1);
     const { exitCode, stdout, stderr } = await bench.tcLint([authors, "--fail-on", "fixable"]);
     expect([exitCode, stderr]).toEqual([0, ""]);

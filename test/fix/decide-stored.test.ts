@@ -139,12 +139,12 @@ describe("--precision int8, which no file that a fix writes is in", () => {
     expect(reportOf([bert], "0").summary.fixable).toBe(0);
   });
 
-  // NHWC by a setting, in INT8 alone, and behind half, which is faster than its codes.
+  // NHWC by a setting, in INT8 alone, and behind half, which nobody named.
   it.each([
     ["resnet50", "ort-cuda", undefined],
     ["resnet50", "cudnn", undefined],
     ["vgg11", "cudnn", undefined],
-    ["densenet121", "cudnn", "--fix --precision fp16 --unsafe-fixes"],
+    ["densenet121", "cudnn", undefined],
   ] as const)(
     "claims a layout by what writes it, which is not what keeps the types here: %s on %s",
     async (name, stack, command) => {

@@ -1,7 +1,7 @@
 /** @file One account: what lint says of a model, step by step, is what --diff and --fix say of it, and it adds up. */
 import { expect } from "vitest";
 import { fix } from "../../../src/api/fix.ts";
-import type { ModelReport } from "../../../src/lint/result.ts";
+import type { AccountStep, ModelReport } from "../../../src/lint/result.ts";
 import { standingOf } from "../../../src/report/standing.ts";
 import { eachModel, zooModel, zooNames } from "../../zoo.ts";
 import { expectAlike, expectKernelsStay, expectParts, expectRanked, expectSteps } from "../sums.ts";
@@ -52,7 +52,7 @@ export function testAccounts(reports: ZooReports): void {
   );
 }
 
-/** What tables end at is a row of the account, and one that commands and its author come to unless it says what it is of. */
+/** What tables end at is a row of the account, and one that commands, a setting and its author come to unless it says what it is of. */
 function expectEnd({ account, predicted, nodes }: ModelReport): void {
   const standing = standingOf({ account, predicted, nodes });
   const last = account.at(-1);
@@ -64,8 +64,9 @@ function expectEnd({ account, predicted, nodes }: ModelReport): void {
   if (of !== undefined || account.length === 1) return;
   // Of a file in half a command says how it comes about; what is computed in half and costs by itself is a part of another's.
   const steps = account.filter(({ step }) => step !== "exported" && step !== "author");
-  const isReached = steps.length === 0 || steps.some(({ command }) => command !== undefined);
+  const wayOf = ({ command, setting }: AccountStep): unknown => command ?? setting;
+  const isReached = steps.length === 0 || steps.some((step) => wayOf(step) !== undefined);
   expect(isReached, `after all ${afterAll}`).toBe(true);
-  if (afterAll === last.microseconds)
-    expect(steps.at(-1)?.command ?? (steps.length === 0 ? "none" : undefined)).toBeDefined();
+  const end = steps.at(-1);
+  if (afterAll === last.microseconds && end !== undefined) expect(wayOf(end)).toBeDefined();
 }
