@@ -7,6 +7,7 @@ import type { Saving } from "../cost/model.ts";
 import { combineSavings } from "../cost/saving.ts";
 import type { Changed } from "../ir/fix-command.ts";
 import { isHalf } from "../ir/fix-command.ts";
+import { pushAll } from "../ir/lists.ts";
 import { type AccountState, type AccountStep, type AccountStepName, accountOf } from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -121,7 +122,7 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
     states.push({ step: "half", workload: context.half().after, ...inHalf });
   // What a setting saves comes behind all that commands do.
   const [turned, set] = layout?.setting === undefined ? [layout, undefined] : [undefined, layout];
-  states.push(...layoutState(turned, context));
+  pushAll(states, layoutState(turned, context));
   const last = states.at(-1)?.workload ?? context;
   return [...states, ...keptState(context, turned, last), ...layoutState(set, context)];
 }

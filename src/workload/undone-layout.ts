@@ -5,6 +5,7 @@
 import { intsAttributeIn } from "../facts/attributes.ts";
 import { isNhwcCall } from "../facts/nhwc-body.ts";
 import { Scope } from "../facts/scope.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOp, traitsOf } from "../ops/ask.ts";
 import { emitted } from "../ops/emitted.ts";
@@ -46,7 +47,7 @@ export function undoneLayout(scope: Scope): Undone {
     if (producer !== undefined && isTranspose(producer, toLast, scope)) found.add(producer);
     for (const reader of value.consumers) if (isTranspose(reader, toSecond, scope)) found.add(reader);
     const around = producer === undefined ? value.consumers : [producer, ...value.consumers];
-    for (const node of around) if (isCrossed(node, scope)) left.push(...imagesOf(node));
+    for (const node of around) if (isCrossed(node, scope)) pushAll(left, imagesOf(node));
   }
   return { transposes: found, asRun: seen.size === 0 ? scope : new ScopeAsRun(scope, seen) };
 }

@@ -34,7 +34,7 @@ describe("--precision int8", () => {
   eachModel(["convnext_tiny", "inception_v3", "mobilenet_v2"])(
     "%s: its layout step is lint's to the last digit",
     async (name) => {
-      const asked = { stack: "ort-cuda", precision: "int8" } as const;
+      const asked = { stack: "cudnn", precision: "int8" } as const;
       const { account } = await lint(zooModel(name), asked);
       const made = await fix(zooModel(name), { ...asked, ...unsafeFixes, dryRun: true });
       const layoutOf = (steps: typeof account) => steps.find(({ step }) => step === "layout")?.saves;

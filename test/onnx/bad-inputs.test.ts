@@ -97,7 +97,9 @@ function codeOf(bytes: Uint8Array): string {
 
 function expectOutcome({ exitCode, stdout, stderr }: CliRun, expected: Expected): void {
   if (typeof expected === "object" && "stderr" in expected) {
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+    const failed: { readonly errors?: readonly { readonly message: string }[] } = JSON.parse(stdout);
+    expect(exitCode).toBe(2);
+    expect(failed.errors?.map(({ message }) => message).join()).toContain(expected.stderr);
     expect(stderr).toContain(expected.stderr);
     return;
   }
