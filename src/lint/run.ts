@@ -207,6 +207,7 @@ function assemble(
 ): ModelReport {
   const { model, facts, timeline } = context;
   const { target } = settings;
+  const sizes = pricedSizes(context);
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
   const isFitted = settings.cost.measured(target);
   const fitted = target.stack.known === "measured" ? "measured" : "kernels";
@@ -223,8 +224,8 @@ function assemble(
     nodes: model.nodeCount,
     parameters: parametersOf(model),
     target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
-    ...pricedSizes(context),
-    ...foundSizes(model, new Set(pricedSizes(context).assumed)),
+    ...sizes,
+    ...foundSizes(model, new Set(sizes.assumed)),
     configFiles: settings.configFiles,
     predicted: { microseconds, low, high, tensorCoreShare, families, basis },
     ...(profile === undefined ? {} : { profile }),

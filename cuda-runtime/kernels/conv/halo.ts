@@ -4,7 +4,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import type { ParamBlock } from "../../ir/params.ts";
 import { convHaloStruct } from "../conv-halo/params.table.ts";
 import { gemmFields } from "../gemm/params.ts";
-import { type Halo, patchBytesOf, patchSide } from "./halo-table.ts";
+import { type Halo, haloSharedBytes, patchBytesOf, patchSide } from "./halo-table.ts";
 import { type Parts, storageOf, tapsOf } from "./operands.ts";
 import type { ConvFields, Window } from "./params.ts";
 import { positionStride, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
@@ -53,6 +53,12 @@ function isEndKnown({ request, math, y, filters }: Parts): boolean {
 function patchSizeOf({ kernel, dilation }: Window): readonly [number, number, number] {
   const reach = (axis: 0 | 1 | 2) => patchSide + (kernel[axis] - 1) * dilation[axis];
   return [reach(0), reach(1), reach(2)];
+}
+
+/** Shared memory of a launch's block. */
+export function haloBytesOf(window: Window, halo: Halo): number {
+  const [, down, across] = patchSizeOf(window);
+  return haloSharedBytes(halo, down * across);
 }
 
 function sidesOf({ size }: Spatial): { readonly across: number; readonly down: number } {

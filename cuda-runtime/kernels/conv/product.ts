@@ -12,8 +12,7 @@ import { withCopiedEnds } from "../gemm/end-maps.ts";
 import { blocksThatStay, runsOfSum } from "../gemm/table.ts";
 import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
-import { haloOf, haloParams, patchesOf } from "./halo.ts";
-import { haloSharedBytes } from "./halo-table.ts";
+import { haloBytesOf, haloOf, haloParams, patchesOf } from "./halo.ts";
 import {
   copied,
   copyMicrosecondsOf,
@@ -151,7 +150,7 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
     grid: gridOf(choice, fields, emitter.target),
     cluster: sumsInTeam(tile) ? [choice.splits, 1, 1] : undefined,
     block: [threadsOf(tile), 1, 1],
-    sharedBytes: bytesInShared(parts, tile),
+    sharedBytes: tile.halo === undefined ? sharedBytesOf(tile) : haloBytesOf(fields.window, tile.halo),
     params: paramsOf(fields, tile),
     reads: present([x.view, w, table, ...(partial === undefined ? after : [])]),
     writes: [partial ?? y.view],
@@ -164,11 +163,6 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
 function paramsOf(fields: ConvFields, { walk, halo }: ConvTile): ParamBlock {
   if (halo !== undefined) return haloParams(fields, halo);
   return walk === undefined ? convParams(fields) : walkParams(fields, walk);
-}
-
-function bytesInShared(parts: Parts, tile: ConvTile): number {
-  if (tile.halo === undefined) return sharedBytesOf(tile);
-  return haloSharedBytes(tile.halo, haloOf(parts)?.positions ?? 0);
 }
 
 /** Blocks that walk stay: as many as there is room for, where there are tiles for all. Those of a team have one tile. */
