@@ -1,7 +1,8 @@
 /**
  * @file Convolutions beside PyTorch's: layers of the zoo at batch 1 and 32, and misaligned ones; channels last, with bias.
  *
- *     node dist/gpu/conv.js [--dtype fp16,bf16,tf32,fp32] [--only PART,…] [--sweep [--family NAME,…]] [--peers FOLDER]
+ *     node dist/gpu/conv.js [--dtype fp16,bf16,tf32,fp32] [--only PART,…] [--sizes NxCxSIZExKxTAPS,…] [--sweep [--family NAME,…]]
+ *         [--peers FOLDER]
  *
  * Writes $OUT/conv.json and $OUT/conv-misaligned.json. With --peers (the folder of torch_ops.py) its times stand beside
  * ours. --only takes rows whose name has one of these parts. --sweep times every kernel of the table (of these families) on every row,
@@ -29,6 +30,8 @@ import { emitLayer, type Layer, outputSize } from "./operations.ts";
 
 interface NamedLayer extends Layer {
   readonly from: string;
+  /** Of all `batches` unless given. */
+  readonly batch?: number;
 }
 
 type Listed = readonly [
@@ -115,6 +118,7 @@ const { values: options } = parseArgs({
   options: {
     dtype: { type: "string", default: "fp16" },
     only: { type: "string" },
+    sizes: { type: "string" },
     sweep: { type: "boolean", default: false },
     family: { type: "string", default: "conv,conv-hopper,conv-tma" },
     peers: { type: "string" },
@@ -136,6 +140,16 @@ function layersOf(listed: readonly Listed[]): NamedLayer[] {
       groups,
     }))
     .filter(({ from }) => parts === undefined || parts.some((part) => from.includes(part)));
+}
+
+/** "2x48x64x48x3": two images of 64 by 64, 48 channels and filters, taps of 3 by 3. */
+function layerOfSizes(text: string): NamedLayer {
+  const [batch, channels, size, filters, taps, ...more] = text.split("x").map(Number);
+  if ([batch, channels, size, filters, taps].some((each) => !(Number(each) > 0)) || more.length > 0)
+    throw new Error(`--sizes ${text}: found no batch x channels x size x filters x taps`);
+  const sizes = { channels: channels ?? 1, filters: filters ?? 1, taps: taps ?? 1 };
+  const pad = Math.floor(sizes.taps / 2);
+  return { from: text, size: [size ?? 1, size ?? 1], ...sizes, stride: 1, pad, groups: 1, batch: batch ?? 1 };
 }
 
 function wantedDtypes(): Dtype[] {
@@ -294,10 +308,10 @@ function* sweep(host: HarnessHost, layer: NamedLayer, batch: number, dtype: Dtyp
   }
 }
 
-function* timed(host: HarnessHost, listed: readonly Listed[]): Generator<TimedRow> {
+function* timed(host: HarnessHost, layers: readonly NamedLayer[]): Generator<TimedRow> {
   for (const dtype of wantedDtypes()) {
-    for (const layer of layersOf(listed)) {
-      for (const batch of batches) {
+    for (const layer of layers) {
+      for (const batch of layer.batch === undefined ? batches : [layer.batch]) {
         if (!options.sweep) yield measure(host, layer, batch, dtype);
         else if (layer.groups < layer.channels) yield* sweep(host, layer, batch, dtype);
       }
@@ -309,5 +323,9 @@ const kernels = new URL("../cuda/", import.meta.url);
 using host = await HarnessHost.open({ kernels, device: Number(options.device) });
 const suffix = options.sweep ? "-sweep" : "";
 const peers = options.sweep ? undefined : options.peers;
-report(`conv${suffix}`, [...timed(host, zoo)], peers);
-report(`conv-misaligned${suffix}`, [...timed(host, misaligned)], peers);
+if (options.sizes === undefined) {
+  report(`conv${suffix}`, [...timed(host, layersOf(zoo))], peers);
+  report(`conv-misaligned${suffix}`, [...timed(host, layersOf(misaligned))], peers);
+} else {
+  report(`conv-sizes${suffix}`, [...timed(host, options.sizes.split(",").map(layerOfSizes))], peers);
+}

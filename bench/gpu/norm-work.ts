@@ -51,15 +51,20 @@ function normalized(values: Float64Array, x: number): number {
   return (x - mean) / Math.sqrt(variance + 1e-5);
 }
 
-/** 32 groups, [samples, positions, channels] in memory. */
-export function groupWork(samples: number, channels: number, positions: number, isSilu = true): Work {
-  const groups = 32;
+/** [samples, positions, channels] in memory. */
+export function groupWork(
+  samples: number,
+  channels: number,
+  positions: number,
+  groups = 32,
+  isSilu = true,
+): Work {
   const size = channels / groups;
   const request = {
     ...{ groups, scale: undefined, bias: undefined, isParameterPerGroup: false, epsilon: 1e-5, isSilu },
   };
   return {
-    name: `groupnorm ${samples}x${channels}x${positions} nhwc${isSilu ? " silu" : ""}`,
+    name: `groupnorm ${samples}x${channels}x${positions}${groups === 32 ? "" : ` of ${groups}`} nhwc${isSilu ? " silu" : ""}`,
     shape: [samples, positions, channels],
     emit: (emitter, x, y, accepts) =>
       emitGroupNorm(emitter, { ...request, x: permuted(x, [0, 2, 1]), y: permuted(y, [0, 2, 1]) }, (choice) =>

@@ -38,14 +38,20 @@ const sizes: readonly (readonly [number, number])[] = [
   [1024, 1001],
 ];
 
-/** Samples, channels, positions; 32 groups. */
-const groupSizes: readonly (readonly [number, number, number])[] = [
+/** Samples, channels, positions, groups. */
+const groupSizes: readonly (readonly [number, number, number, number?])[] = [
   [2, 320, 4096],
   [2, 640, 1024],
   [2, 1280, 256],
   [2, 128, 65_536],
   [2, 64, 65_536],
   [8, 320, 4096],
+  [2, 48, 4096, 16],
+  [2, 144, 4096, 16],
+  [2, 96, 1024],
+  [2, 192, 256],
+  [2, 384, 64],
+  [2, 768, 64],
 ];
 
 /** Of `--variants`, beside all sizes of groups. */
@@ -150,7 +156,10 @@ function wantedDtypes(): Dtype[] {
 
 function timeVariants(host: HarnessHost, dtype: Dtype): void {
   const works = [
-    ...groupSizes.flatMap((size) => [groupWork(...size, true), groupWork(...size, false)]),
+    ...groupSizes.flatMap((size) => {
+      const [samples, channels, positions, groups] = size;
+      return [true, false].map((isSilu) => groupWork(samples, channels, positions, groups, isSilu));
+    }),
     ...variantSizes.map((size) => rowWork(...size)),
   ];
   const rows = works
@@ -182,8 +191,8 @@ for (const dtype of wantedDtypes()) {
     ),
   );
   report(`norm-${dtype}`, rows, options.peers);
-  for (const [count, channels, positions] of groupSizes) {
-    const row = measure(host, groupWork(count, channels, positions), dtype, { op: "none" });
+  for (const size of groupSizes) {
+    const row = measure(host, groupWork(...size), dtype, { op: "none" });
     console.log(
       `${row.name}: ${row.us.toFixed(2)} us, ${row.rate}, error ${row.error.toExponential(1)}, ${row.kernel}`,
     );

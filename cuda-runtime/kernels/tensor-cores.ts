@@ -12,6 +12,7 @@ const families: ReadonlyMap<string, (entry: string) => boolean> = new Map([
   ["attention", allBut(/^attention_(?:scores|combine|plain_)/)],
   ["attention-hopper", every],
   ["conv", allBut(/^conv_(?:f32|sum|widen|pack)/)],
+  ["conv-halo", every],
   ["conv-hopper", every],
   ["conv-int8-hopper", every],
   ["conv-planes", allBut(/^conv_planes_(?:weights|pack)/)],

@@ -9,6 +9,10 @@
 #define TC_LINT_WGMMA 1
 #endif
 
+// What all lanes have alike, and the compiler knows that they have. Wgmma takes its descriptors from uniform registers: of a value that might
+// differ by lane each one is moved there by four R2UR, one product after another (machine code of CUDA 13.0).
+__device__ __forceinline__ uint32_t alikeInWarp(uint32_t value) { return __shfl_sync(0xffffffff, value, 0); }
+
 // Rows of BYTES (128: 64 halves along k), 16-byte chunks swizzled over them; `tile` is a multiple of 8 rows, rows of a tile
 // lie one after another. PTX ISA, "Matrix-descriptor": the stride between groups of eight rows, and how wide the swizzle is.
 template <int BYTES = 128>

@@ -5,9 +5,11 @@
 #include "halo-product.cuh"
 
 #define HALO(NAME, T, CHANNELS, PATCHES, BN, STAGES, BLOCKS)                                                        \
-  extern "C" __global__ void __launch_bounds__(384, BLOCKS) NAME(const __grid_constant__ ConvHaloParams params) {   \
+  using NAME##_product = HaloProduct<T, CHANNELS, PATCHES, BN, STAGES, BLOCKS>;                                     \
+  extern "C" __global__ void __launch_bounds__(NAME##_product::kThreads, BLOCKS)                                    \
+      NAME(const __grid_constant__ ConvHaloParams params) {                                                         \
     extern __shared__ __align__(1024) unsigned char shared[];                                                       \
-    HaloProduct<T, CHANNELS, PATCHES, BN, STAGES, BLOCKS>(params, shared).run();                                    \
+    NAME##_product(params, shared).run();                                                                           \
   }
 
 #include "entries.generated.cuh"

@@ -11,11 +11,12 @@
 #include "../core/turn.cuh"
 #include "halo-end.cuh"
 
-// Two warpgroups multiply PATCHES / 2 patches each by BN filters, CHANNELS of them a step; of a third, one thread has patches copied and
-// another one the weights of taps, STAGES of which are under way. BLOCKS share a multiprocessor.
+// Two warpgroups multiply PATCHES / 2 patches each by BN filters (one does where a tile is a single patch), CHANNELS of them a step; of one
+// more, one thread has patches copied and another one the weights of taps, STAGES of which are under way. BLOCKS share a multiprocessor.
 template <typename T, int CHANNELS, int PATCHES, int BN, int STAGES, int BLOCKS>
 struct HaloProduct {
-  static constexpr int kGroups = 2;
+  static constexpr int kGroups = PATCHES > 1 ? 2 : 1;
+  static constexpr int kThreads = (kGroups + 1) * 128;
   static constexpr int kSide = 8;
   static constexpr int kPatchesOfGroup = PATCHES / kGroups;
   static constexpr int kRowBytes = CHANNELS * sizeof(T);
@@ -29,11 +30,11 @@ struct HaloProduct {
   static constexpr int kEndsAt = kBarriersAt + kBarrierBytes;
   static constexpr int kPatchesAt = (kEndsAt + kGroups * 4 * End::kBytes + 1023) / 1024 * 1024;
   static_assert((2 * kRounds + 2 * STAGES) * 8 <= kBarrierBytes, "barriers");
-  // A group that takes registers waits until its block has them: all three together are no more than were launched with.
+  // Of two groups that multiply. One that takes registers waits until its block has them: all three are no more than were launched with.
   static constexpr int kLaunched = BLOCKS > 1 ? 80 : 168;
   static constexpr int kCopying = BLOCKS > 1 ? 32 : 24;
   static constexpr int kComputing = BLOCKS > 1 ? 104 : 240;
-  static_assert(kCopying + kGroups * kComputing <= 3 * kLaunched, "registers of a block");
+  static_assert(kCopying + 2 * kComputing <= 3 * kLaunched, "registers of a block");
 
   const ConvHaloParams& params;
   const GemmParams& p;
@@ -72,11 +73,11 @@ struct HaloProduct {
     if (threadIdx.x >= kGroups * 128 + 64) prefetchBias(threadIdx.x - kGroups * 128 - 64);
     beginKernel();
     if (threadIdx.x >= kGroups * 128) {
-      keepRegisters<kCopying>();
+      if constexpr (kGroups > 1) keepRegisters<kCopying>();
       if (threadIdx.x == kGroups * 128) copyPatches();
       if (threadIdx.x == kGroups * 128 + 32) copyTaps(ahead);
     } else {
-      takeRegisters<kComputing>();
+      if constexpr (kGroups > 1) takeRegisters<kComputing>();
       computeAll();
     }
   }
@@ -172,8 +173,10 @@ struct HaloProduct {
       int tapX = 0, row = 0, column = 0;
 #pragma unroll 1
       for (int tap = 0; tap < params.taps; ++tap) {
+        const uint64_t a = describeRows<kRowBytes>(alikeInWarp(first + (row + column) * kRowBytes), params.patchWidth);
+        const uint64_t b = describeTile<kRowBytes>(alikeInWarp(tapAt(taps.stage)));
         waitBarrier(fullTap(taps.stage), taps.parity);
-        multiplyTap(sums, first + (row + column) * kRowBytes, tapAt(taps.stage), box + tap > 0);
+        multiplyTap(sums, a, b, box + tap > 0);
         // The products of the tap before are done, and nobody reads it any more.
         warpgroupWait<1>();
         release(before, roundBefore);
@@ -197,10 +200,8 @@ struct HaloProduct {
     if (round >= 0) arrive(emptyPatches(round));
   }
 
-  __device__ __forceinline__ void multiplyTap(float (&sums)[kPatchesOfGroup][BN / 8][4], uint32_t rows, uint32_t weights, int adds) const {
-    const uint64_t b = describeTile<kRowBytes>(weights);
+  __device__ __forceinline__ void multiplyTap(float (&sums)[kPatchesOfGroup][BN / 8][4], uint64_t a, uint64_t b, int adds) const {
     const uint32_t patchBytes = params.patchBytes;
-    const uint64_t a = describeRows<kRowBytes>(rows, params.patchWidth);
     warpgroupArrive();
 #pragma unroll
     for (int step = 0; step < CHANNELS / 16; ++step) {

@@ -12,6 +12,7 @@ template <int BM, int BN, int PANELS>
 struct ImageOperands {
   using Params = ConvTmaParams;
   static constexpr int kPanels = PANELS;
+  static constexpr bool kDescribedAlike = true;
   static constexpr int kChannels = 64 / PANELS;
   const Params& params;
   const int n, group;

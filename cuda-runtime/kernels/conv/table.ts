@@ -8,7 +8,7 @@ import {
   sumsInTeam as productSumsInTeam,
   sharedBytesOf as sharedBytesOfProduct,
 } from "../gemm/table.ts";
-import { type Halo, halos } from "./halo-table.ts";
+import { groupsOf, type Halo, halos } from "./halo-table.ts";
 
 /** How a product is computed. Halves and TF32 on Tensor Cores (sm_80 and later; float16 sm_75 too), float32 on CUDA cores. */
 export type ConvMath = "f16" | "bf16" | "tf32" | "f32";
@@ -164,7 +164,8 @@ function haloTiles(math: "f16" | "bf16", source: ConvTile["source"]): ConvTile[]
     filters: halo.filters,
     chunks: halo.channels / 8,
     stages: halo.stages,
-    warps: [12, 1] as const,
+    // A group more, which copies.
+    warps: [4 * (groupsOf(halo) + 1), 1] as const,
     blocks: halo.blocks,
     grain: 16,
     source,

@@ -121,8 +121,9 @@ struct HopperSum {
       // In an odd ring the round before was the other group's, and a parity tells no more than two phases apart: this one waits, as the
       // copying thread does, until that round is over.
       if constexpr (!kTogether && STAGES % kGroups != 0) waitBarrier(empty(turn.stage), turn.parity ^ 1);
+      const typename Product::Descriptors tiles = product.describe(turn.stage);
       waitBarrier(full(turn.stage), turn.parity);
-      product.multiplyTile(sums, ring + turn.stage * Product::kStageBytes, 1);
+      product.multiplyTile(sums, tiles, 1);
       warpgroupWait<1>();
       if (before >= 0 && threadIdx.x % 128 == 0) arrive(empty(before));
       before = turn.stage;

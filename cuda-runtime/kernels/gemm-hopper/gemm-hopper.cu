@@ -11,6 +11,7 @@ template <int BM, int BN>
 struct TiledOperands {
   using Params = HopperParams;
   static constexpr int kPanels = 1;
+  static constexpr bool kDescribedAlike = false;
   const Params& params;
   const bool isWide;
   const int m, n;

@@ -111,10 +111,12 @@ template <typename T, int SIDES> __device__ __forceinline__ void normalizeByClus
   waitCluster();
 }
 
-// Groups of which up to two meet in a run: narrower ones share too many sectors with their neighbours for a slab to be kept.
+#define GROUP_CLUSTER_SIDES(T, TYPE, SIDES)                                                                 \
+  extern "C" __global__ void __launch_bounds__(kClusterThreads, 4) groupslab_##TYPE##_s##SIDES##_cluster(   \
+      const __grid_constant__ GroupSlabParams p) { normalizeByCluster<T, SIDES>(p); }
 #define GROUP_CLUSTER(T, TYPE)                                                                              \
-  extern "C" __global__ void __launch_bounds__(kClusterThreads, 4) groupslab_##TYPE##_s2_cluster(           \
-      const __grid_constant__ GroupSlabParams p) { normalizeByCluster<T, 2>(p); }
+  GROUP_CLUSTER_SIDES(T, TYPE, 2)                                                                           \
+  GROUP_CLUSTER_SIDES(T, TYPE, 4)
 
 GROUP_CLUSTER(float, f32)
 GROUP_CLUSTER(__half, f16)

@@ -19,8 +19,8 @@ const maxGrid = 65_535;
 /** Up to sixteen, which the driver is asked for (driver/kernel.ts). */
 const clusterBlocks = [16, 8, 4] as const;
 const clusterThreads = 256;
-/** Slabs of fewer lose to two launches, whatever their size. */
-const leastClusterChannels = 32;
+/** Blocks of fewer share most of their sectors with others. */
+const leastClusterChannels = 24;
 /** Of a multiprocessor, by the kernels' registers. */
 const threadsInFlight = 1024;
 
@@ -110,14 +110,16 @@ function widthsOf({ channels, groups }: SlabExtent, least: number, mostGroups: n
   return widths.filter(fits).reverse();
 }
 
-/** Static shared memory of the kernel by clusters: moments of all threads' two sides, and of groups twice. */
-const momentBytes = 8 * (2 * maxThreads + 2 * maxGroups);
+/** Static shared memory of the kernel by clusters: moments of all threads' sides, and of groups twice. */
+function momentBytes({ channels, groups }: Pick<SlabExtent, "channels" | "groups">): number {
+  return 8 * (sidesOf(channels / groups) * maxThreads + 2 * maxGroups);
+}
 
 function clusterSlabs(extent: SlabExtent, least: number, target: PlanTarget): SlabChoice[] {
   const { channels, groups, positions, type } = extent;
-  if (sidesOf(channels / groups) !== 2) return [];
+  if (sidesOf(channels / groups) > 4) return [];
   const threads = clusterThreads;
-  const most = target.sharedBytesPerBlock - momentBytes;
+  const most = target.sharedBytesPerBlock - momentBytes(extent);
   const widths = widthsOf(extent, least, maxGroups).filter((slab) => slab >= leastClusterChannels);
   const choices = widths.flatMap((slabChannels) =>
     clusterBlocks.map((chunks) => {
@@ -162,19 +164,19 @@ function streamedSlabs(extent: SlabExtent, least: number, target: PlanTarget): S
 
 /**
  * What is waited for beside memory, in loads from the L2: joinings of the block, or of the cluster and its barriers; each of a
- * thread's runs, up to `runs`; and each further block of a multiprocessor, which starts later. Fitted like the shares below to
- * bench/measurements/h100-norm-ways.jsonl.
+ * thread's runs, up to `runs`; each warp that is joined with the others; and each further block of a multiprocessor, which starts
+ * later. Fitted like the shares below to bench/measurements/h100-norm-ways.jsonl.
  */
 const prices = {
-  whole: { joins: 12, ofRun: 0.9, runs: 4, ofBlock: 0 },
-  cluster: { joins: 16.4, ofRun: 0.53, runs: Infinity, ofBlock: 5.8 },
-  statistics: { joins: 3, ofRun: 0.5, runs: 4, ofBlock: 1.6 },
-  apply: { joins: 3, ofRun: 0.5, runs: 4, ofBlock: 1.6 },
+  whole: { joins: 2.7, ofRun: 0.07, runs: 4, ofWarp: 0.77, ofBlock: 0 },
+  cluster: { joins: 12.57, ofRun: 0.72, runs: Infinity, ofWarp: 0, ofBlock: 2.31 },
+  statistics: { joins: 3, ofRun: 1.2, runs: 4, ofWarp: 0, ofBlock: 0 },
+  apply: { joins: 5.9, ofRun: 1.15, runs: 4, ofWarp: 0, ofBlock: 0 },
 } as const;
 /** Of each block of a cluster: all of them start together, and wait for each other. */
-const joinsOfClusterBlock = 0.12;
+const joinsOfClusterBlock = 0.25;
 /** Time over memory of clusters: a block loads, joins and stores one after the other, which only other blocks beside it hide. */
-const clusterPasses = { hidden: 0.7, alone: 0.64 } as const;
+const clusterPasses = { hidden: 1.2, alone: 0.2 };
 
 type SlabKernel = keyof typeof prices;
 
@@ -183,14 +185,14 @@ export function slabLaunchMicroseconds(
   kernel: SlabKernel,
   bytes: number,
   choice: SlabChoice,
-  extent: Pick<SlabExtent, "samples" | "channels" | "type">,
+  extent: Pick<SlabExtent, "samples" | "channels" | "groups" | "type">,
   target: PlanTarget,
 ): number {
-  const { joins, ofRun, runs, ofBlock } = prices[kernel];
-  const { chunk, rows, chunks } = choice;
+  const { joins, ofRun, runs, ofWarp, ofBlock } = prices[kernel];
+  const { chunk, rows, chunks, threads } = choice;
   const blocks = blocksOfMultiprocessor(choice, extent, target);
   const isCluster = kernel === "cluster";
-  const inFlight = isCluster ? Math.min(blocks, clusterBlocksInFlight(choice, target)) : 1;
+  const inFlight = isCluster ? Math.min(blocks, clusterBlocksInFlight(choice, extent, target)) : 1;
   const waves = isCluster ? Math.ceil(blocks / inFlight) : 1;
   const passes = isCluster
     ? (clusterPasses.hidden + clusterPasses.alone / inFlight) * sectorPasses(extent, choice)
@@ -198,7 +200,8 @@ export function slabLaunchMicroseconds(
       ? 1
       : rowPasses(extent, choice);
   const ofRuns = ofRun * Math.min(Math.ceil(chunk / rows), runs) * waves;
-  const rounds = joins + ofRuns + ofBlock * (blocks - 1) + (isCluster ? joinsOfClusterBlock * chunks : 0);
+  const ofBlocks = ofBlock * (blocks - 1) + (isCluster ? joinsOfClusterBlock * chunks : 0);
+  const rounds = joins + ofRuns + ofWarp * (threads / 32) + ofBlocks;
   return passMicroseconds({ bytes, passes, rounds }, target);
 }
 
@@ -212,8 +215,12 @@ function blocksOfMultiprocessor(
 }
 
 /** Of one multiprocessor, by their shared memory and registers. */
-function clusterBlocksInFlight({ threads, sharedBytes }: SlabChoice, target: PlanTarget): number {
-  const ofShared = target.sharedBytes / (sharedBytes + momentBytes + target.reservedSharedBytes);
+function clusterBlocksInFlight(
+  { threads, sharedBytes }: SlabChoice,
+  extent: Pick<SlabExtent, "channels" | "groups">,
+  target: PlanTarget,
+): number {
+  const ofShared = target.sharedBytes / (sharedBytes + momentBytes(extent) + target.reservedSharedBytes);
   return Math.max(1, Math.floor(Math.min(ofShared, threadsInFlight / threads)));
 }
 

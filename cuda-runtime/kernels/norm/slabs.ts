@@ -113,7 +113,7 @@ function launchSlabs(
     });
     return;
   }
-  const extent = { samples, channels, type };
+  const extent = { samples, channels, groups, type };
   const moved = bytesMoved([x, partial]);
   const statistics = slabLaunchMicroseconds("statistics", moved, choice, extent, emitter.target);
   emitter.launch({

@@ -1,5 +1,5 @@
 /**
- * @file Which way of a normalization plans take, held to what every way was measured to take: one H100, 2026-11-23,
+ * @file Which way of a normalization plans take, held to what every way was measured to take: H100s, rows 2026-11-23 and groups 2026-11-26,
  * `node dist/gpu/norm.js --variants --dtype fp16`. The table has ways that lost and are no more.
  */
 import { readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ interface MeasuredWay {
 }
 
 const h100 = machineNamed("h100");
-const mostLost = 0.05;
+const mostLost = 0.06;
 
 function measuredWays(): Map<string, MeasuredWay[]> {
   const file = new URL("../../../bench/measurements/h100-norm-ways.jsonl", import.meta.url);
@@ -28,16 +28,17 @@ function measuredWays(): Map<string, MeasuredWay[]> {
 }
 
 function workNamed(name: string): Work {
-  const [, kind = "", sizes = "", silu] = /^(\w+) ([\dx]+)(?: nhwc( silu)?)?$/.exec(name) ?? [];
+  const [, kind = "", sizes = "", groups = "32", silu] =
+    /^(\w+) ([\dx]+)(?: of (\d+))?(?: nhwc( silu)?)?$/.exec(name) ?? [];
   const [a = 0, b = 0, c = 0] = sizes.split("x").map(Number);
-  if (kind === "groupnorm") return groupWork(a, b, c, silu !== undefined);
+  if (kind === "groupnorm") return groupWork(a, b, c, Number(groups), silu !== undefined);
   if (kind === "softmax" || kind === "layernorm") return rowWork(kind, a, b);
   throw new Error(`no work '${name}'`);
 }
 
 describe("of the ways of a normalization, plans take", () => {
   for (const [name, ways] of measuredWays()) {
-    it(`one within 5 % of the best: ${name}`, () => {
+    it(`one within 6 % of the best: ${name}`, () => {
       const [taken] = waysOf(workNamed(name), "float16", h100);
       const measured = ways.find(({ way }) => way === taken?.name);
       const best = Math.min(...ways.map(({ microseconds }) => microseconds));

@@ -93,8 +93,10 @@ describe("parameters fill the structs of the kernels", () => {
     launches.find(({ kernel }) => kernel.entry.startsWith(prefix))?.params.bytes.length;
 
   it("of products, weights and depthwise kernels", () => {
-    const { launches } = emitted();
-    expect(entryOf(launches, "conv_f16_w")).toBe(declaredBytes("conv-tma", "ConvTmaParams"));
+    const { launches } = emitted({}, (choice: ConvChoice) => choice.tile.family === "conv-tma");
+    expect(entryOf(launches, "conv_f16_")).toBe(declaredBytes("conv-tma", "ConvTmaParams"));
+    const patched = emitted({}, (choice: ConvChoice) => choice.tile.family === "conv-halo");
+    expect(entryOf(patched.launches, "conv_f16_")).toBe(declaredBytes("conv-halo", "ConvHaloParams"));
     const staying = (choice: ConvChoice) => choice.tile.family === "conv";
     expect(entryOf(emitted({}, staying).launches, "conv_f16")).toBe(declaredBytes("conv", "ConvParams"));
     expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv", "PackParams"));

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { convTiles } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { multipliesOnTensorCores } from "../../../cuda-runtime/kernels/tensor-cores.ts";
 import type { EntryFacts } from "../../../cuda-runtime/session/store.ts";
 
@@ -46,6 +47,14 @@ it.each([
 ] as const)("%s/%s: %s", (family, entry, expected) => {
   expect(multipliesOnTensorCores({ kind: "built", family, entry })).toBe(expected);
 });
+
+it.each(convTiles.map((tile) => [tile.family, tile] as const))(
+  "a convolution of %s says it by its numbers",
+  (_, tile) => {
+    const { family, entry, math } = tile;
+    expect(multipliesOnTensorCores({ kind: "built", family, entry }), entry).toBe(math !== "f32");
+  },
+);
 
 it("text that is compiled on the machine has none", () => {
   expect(multipliesOnTensorCores({ kind: "ptx", text: "", entry: "chain" })).toBe(false);
