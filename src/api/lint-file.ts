@@ -4,7 +4,7 @@ import { readCalibration } from "../files/read-calibration.ts";
 import { samplesOf } from "../ir/symbols.ts";
 import { type OnRead, ReadTooMuch } from "../limits/reading.ts";
 import { lintModel } from "../lint/run.ts";
-import { BlockSource, keptBytes } from "../onnx/block-source.ts";
+import { BlockSource, keptBytes, smallBlockBytes } from "../onnx/block-source.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
 import { presentWeights, weightFiles } from "../onnx/weights.ts";
@@ -17,10 +17,10 @@ import { withProfile } from "./profile.ts";
 import { refuse } from "./refuse.ts";
 import { settingsOf, TimelineMissing } from "./timelines.ts";
 
-/** Safe fixes look at small tensors one by one. Of a larger file, blocks would be mostly weights that nobody asks for. */
+/** Safe fixes look at small tensors one by one. Of a larger file, large blocks would be mostly weights that nobody asks for. */
 export function inMemory(file: ByteSource, onRead?: OnRead): ByteSource {
   if (file.size <= keptBytes) return new BlockSource(file);
-  return onRead === undefined ? file : new CountedSource(file, onRead);
+  return new BlockSource(onRead === undefined ? file : new CountedSource(file, onRead), smallBlockBytes);
 }
 
 export interface LintHooks {

@@ -25,7 +25,8 @@ class RangeBytes implements TensorBytes {
   }
 
   readInto(offset: number, target: Uint8Array): void {
-    if (target.length >= windowBytes) {
+    // Nothing of it is left for a window.
+    if (target.length >= windowBytes || target.length === this.size) {
       this.#source.readInto(this.#offset + offset, target);
       return;
     }

@@ -328,6 +328,20 @@ describe("evidence", () => {
     },
   );
 
+  it("judges each constant by its own elements, whatever was read before", async () => {
+    const bytes = model({ name: "each", opset: 17 }, (graph) => {
+      const input = graph.input("x", [16, 64]);
+      const large = graph.weight([64], { values: new Array(64).fill(1e6) });
+      const product = graph.node("MatMul", [input, weight(graph, [64, 64])]);
+      graph.node("Div", [product, large], {}, { name: "large" });
+      const small = graph.node("Add", [product, weight(graph, [1, 64], 2)], {}, { name: "small" });
+      graph.node("MatMul", [small, weight(graph, [64, 8], 3)], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const { notes } = halveBytes(bytes);
+    expect(notes.filter(({ kind }) => kind === "kept").map(({ node }) => node?.name)).toEqual(["large"]);
+  });
+
   it("keeps an operator that has no FP16 form", async () => {
     const bytes = behindProduct((graph, product) =>
       graph.node("MatMul", [graph.node("Celu", [product]), weight(graph, [8, 8], 2)]),

@@ -47,18 +47,29 @@ export class LaneCount {
   }
 
   add(elements: Float32Array): void {
-    for (let index = 0; index < elements.length; index++) {
-      const size = Math.abs(elements[index] ?? 0);
-      this.#energy[this.#lane] = (this.#energy[this.#lane] ?? 0) + size * size;
-      if (size < smallestNormal) {
-        const error = size - Math.round(size / smallest) * smallest;
-        this.#lost[this.#lane] = (this.#lost[this.#lane] ?? 0) + error * error;
-      }
-      this.#within += 1;
-      if (this.#within < this.#inner) continue;
+    // Elements that follow one another are of one lane, as many as there are behind its axis.
+    for (let index = 0; index < elements.length; ) {
+      const end = Math.min(elements.length, index + this.#inner - this.#within);
+      this.#addTo(this.#lane, elements, index, end);
+      this.#within += end - index;
+      index = end;
+      if (this.#within < this.#inner) return;
       this.#within = 0;
       this.#lane = this.#lane + 1 === this.#energy.length ? 0 : this.#lane + 1;
     }
+  }
+
+  #addTo(lane: number, elements: Float32Array, start: number, end: number): void {
+    let [energy, lost] = [this.#energy[lane] ?? 0, this.#lost[lane] ?? 0];
+    for (let index = start; index < end; index++) {
+      const size = Math.abs(elements[index] ?? 0);
+      energy += size * size;
+      if (size >= smallestNormal) continue;
+      const error = size - Math.round(size / smallest) * smallest;
+      lost += error * error;
+    }
+    this.#energy[lane] = energy;
+    this.#lost[lane] = lost;
   }
 
   /** How many lanes lose too much. `largest` is the largest magnitude in the tensor. */

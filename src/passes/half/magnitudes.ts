@@ -27,6 +27,8 @@ const windowElements = 1 << 18;
 export class Magnitudes {
   readonly #open: OpenTensor;
   readonly #known = new Map<Value, Magnitude | undefined>();
+  /** For all tensors: where one is not to be read, that is known once something is read. */
+  #window: Float32Array<ArrayBuffer> | undefined;
 
   constructor(open: OpenTensor) {
     this.#open = open;
@@ -56,16 +58,13 @@ export class Magnitudes {
       const bytes = this.#open(tensor);
       let [lowest, highest] = [0, 0];
       for (let offset = 0; offset < bytes.size; offset += windowElements * 4) {
-        const window = new Uint8Array(Math.min(windowElements * 4, bytes.size - offset));
-        bytes.readInto(offset, window);
-        const elements = new Float32Array(window.buffer);
+        this.#window ??= new Float32Array(windowElements);
+        const elements = this.#window.subarray(0, (bytes.size - offset) / 4);
+        bytes.readInto(offset, new Uint8Array(elements.buffer, 0, elements.byteLength));
         lanes?.add(elements);
-        // By index: iterating over as many elements takes three times as long until it is compiled.
-        for (let index = 0; index < elements.length; index++) {
-          const element = elements[index] ?? 0;
-          if (element < lowest && element !== -Infinity) lowest = element;
-          if (element > highest && element !== Infinity) highest = element;
-        }
+        const range = rangeOf(elements);
+        lowest = Math.min(lowest, range.lowest);
+        highest = Math.max(highest, range.highest);
       }
       const largest = Math.max(-lowest, highest);
       return { lowest, highest, largest, vanishing: lanes?.vanishing(largest) ?? 0 };
@@ -75,6 +74,20 @@ export class Magnitudes {
       throw error;
     }
   }
+}
+
+/**
+ * Of finite elements, with 0. By index: iterating over as many elements takes three times as long until it is compiled, which a function of little else
+ * is soon.
+ */
+function rangeOf(elements: Float32Array): Pick<Magnitude, "lowest" | "highest"> {
+  let [lowest, highest] = [0, 0];
+  for (let index = 0; index < elements.length; index++) {
+    const element = elements[index] ?? 0;
+    if (element < lowest && element !== -Infinity) lowest = element;
+    if (element > highest && element !== Infinity) highest = element;
+  }
+  return { lowest, highest };
 }
 
 function magnitudeOf(numbers: readonly number[]): Magnitude {
