@@ -75,6 +75,23 @@ test("of a model beside others, errors has it, and models the others", async () 
   expect(errors).toMatchObject([{ code: "not-found", file: "nosuch.onnx" }]);
 });
 
+test("a model that failed has no figures in JSON, alone, beside others and in a fix's report", async () => {
+  write();
+  const unread = { irVersion: null, nodes: null, parameters: null, predicted: null };
+  for (const args of [
+    ["nosuch.onnx"],
+    ["head.onnx", "text.onnx"],
+    ["head.onnx", "nosuch.onnx", "-o", "a.json"],
+  ]) {
+    const { stdout } = await bench.tcLint([...args, "-f", "json"]);
+    const text = stdout === "" ? readFileSync(`${bench.folder.path}/a.json`, "utf8") : stdout;
+    const report = JSON.parse(text);
+    expect(isReport(report), JSON.stringify(isReport.errors)).toBe(true);
+    expect(report.models.at(-1)).toMatchObject(unread);
+    if (report.models.length > 1) expect(report.models[0].predicted.microseconds).toBeGreaterThan(0);
+  }
+});
+
 test.each([
   [["verify", "nosuch.onnx", "head.onnx"], { code: "not-found", file: "nosuch.onnx" }],
   [["bench", "--plan", "nosuch.onnx"], { code: "not-found", file: "nosuch.onnx" }],
