@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
-import { errorReport } from "../../src/report/failure.ts";
+import { errorReport } from "../../src/report/error-report.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
 
@@ -63,6 +63,27 @@ describe.each(failures)("%j", (args, error) => {
       2,
       expect.stringMatching(/^::error .*title=tc-lint [\w-]+::./),
     ]);
+  });
+});
+
+describe.each(failures)("%j", (args) => {
+  test("is an issue of code quality tools, of a file, and a line for programs that read text", async () => {
+    write();
+    const of = async (format: string) => {
+      const { exitCode, stdout } = await bench.tcLint([...args, "-f", format]);
+      expect(exitCode).toBe(2);
+      return stdout;
+    };
+    const [issue, ...more] = JSON.parse(await of("gitlab"));
+    expect(more).toEqual([]);
+    const path = expect.stringMatching(/^(tc-lint|[\w.]+\.(onnx|json))$/);
+    expect(issue).toMatchObject({ severity: "blocker", location: { path, lines: { begin: 1 } } });
+    const { diagnostics } = JSON.parse(await of("rdjson"));
+    expect(diagnostics).toEqual([expect.objectContaining({ severity: "ERROR", message: issue.description })]);
+    expect(await of("checkstyle")).toMatch(
+      /<file name="[^"]+">\s*<error line="1" severity="error" message="./,
+    );
+    expect(await of("agent")).toMatch(/^[^:]+: failed [\w-]+: ./);
   });
 });
 
