@@ -77,12 +77,14 @@ export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings 
   };
 }
 
-/** Half that nobody names is none where the target is of another precision; beside a profile that is what it ran in. */
+/** Half that nobody names is the target's, and none where that is of another precision; beside a profile that is what it ran in. */
 function halfIn(
   { half, halfOnlyWhereFaster }: FixChoice,
   { target: { precision }, profile }: LintSettings,
 ): FixChoice["half"] {
-  return !halfOnlyWhereFaster || isHalf(precision) || profile !== undefined ? half : undefined;
+  if (!halfOnlyWhereFaster || half === undefined) return half;
+  if (isHalf(precision)) return precision;
+  return profile === undefined ? undefined : half;
 }
 
 /** Lint settings that ask what `--fix` does to the model. */
