@@ -9,6 +9,7 @@ import { keepPriced } from "../fix/prices.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
 import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
+import { type Ends, takenFirst } from "../fix/taken-first.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
 import { undoesLayout } from "../hardware/stacks.ts";
 import { halfOf, isHalf } from "../ir/fix-command.ts";
@@ -76,12 +77,14 @@ export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings 
   };
 }
 
-/** Half that nobody names is none where the target is of another precision; beside a profile that is what it ran in. */
+/** Half that nobody names is the target's, and none where that is of another precision; beside a profile that is what it ran in. */
 function halfIn(
   { half, halfOnlyWhereFaster }: FixChoice,
   { target: { precision }, profile }: LintSettings,
 ): FixChoice["half"] {
-  return !halfOnlyWhereFaster || isHalf(precision) || profile !== undefined ? half : undefined;
+  if (!halfOnlyWhereFaster || half === undefined) return half;
+  if (isHalf(precision)) return precision;
+  return profile === undefined ? undefined : half;
 }
 
 /** Lint settings that ask what `--fix` does to the model. */
@@ -102,6 +105,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
       layoutOf: () => undefined,
       inHalf: () => undefined,
       inLayout: () => undefined,
+      takenFirst: () => undefined,
     };
   }
   keepPriced(model, settings, workload);
@@ -110,6 +114,8 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   const half = once(() => unlessRefused(() => storedInHalf(safe, settings)));
   const fixes = decideStored(model, safe, settings, () => isStorable(half));
   const { fixed, after, change, declined, foregone, loses, whyUnsolved } = fixes.inTarget;
+  const inHalf = inHalfOf(fixes, lint, workload, half);
+  const inLayout = once(() => writtenInLayout(fixes, settings, workload));
   return {
     after,
     change,
@@ -128,8 +134,9 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
       return leftReason(reason, declined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload),
-    inHalf: inHalfOf(fixes, lint, workload, half),
-    inLayout: once(() => writtenInLayout(fixes, settings, workload)),
+    inHalf,
+    inLayout,
+    takenFirst: () => takenFirst(fixes, { inHalf, inLayout }, settings),
   };
 }
 
@@ -138,7 +145,7 @@ function inHalfOf(
   lint: LintSettings,
   workload: Workload,
   made: () => FixedModel | undefined,
-): DecidedFix["inHalf"] {
+): Ends["inHalf"] {
   const half = halfOf(lint.target.precision);
   const settings = {
     ...repairOf(lint, { ...safeFix, half, halfOnlyWhereFaster: false, nhwc: true }),

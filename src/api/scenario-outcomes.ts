@@ -58,11 +58,12 @@ function commandsFor(report: ModelReport, flags: ReturnType<typeof scenarioFlags
 }
 
 function ofStep(step: AccountStep, flags: ReturnType<typeof scenarioFlags>): AccountStep {
-  const { command, castsIn } = step;
+  const { command, castsIn, first } = step;
   return {
     ...step,
     ...(command === undefined ? {} : { command: withFlags(command, flags) }),
     ...(castsIn === undefined ? {} : { castsIn: withFlags(castsIn, flags) }),
+    ...(first === undefined ? {} : { first: { ...first, command: withFlags(first.command, flags) } }),
   };
 }
 

@@ -16,7 +16,8 @@ export async function writeFailedRun(
   if (thrown instanceof StdoutError || hasWritten()) return;
   const asked = formatOnStdout(args);
   if (asked === undefined) return;
-  const { errorReport, failureFormats } = await import("../report/failure.ts");
+  const { errorReport } = await import("../report/error-report.ts");
+  const { failureFormats } = await import("../report/failure.ts");
   const render = Object.entries(failureFormats).find(([format]) => format === asked)?.[1];
   const { code, message } = inputErrorOf(thrown) ?? bugOf(thrown);
   const named = args.filter((arg) => arg !== command && !arg.startsWith("-"));
@@ -26,7 +27,7 @@ export async function writeFailedRun(
     version,
     isLint: lintCommands.has(command),
   };
-  if (render !== undefined) await writeStdout(render(run));
+  if (render !== undefined) await writeStdout(await render(run));
 }
 
 function bugOf(thrown: unknown) {

@@ -6,7 +6,7 @@ import type { LintReport } from "../lint/result.ts";
 import { drawnFormats, type LintFormat, layerFormats } from "../report/registry.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { exitCodes } from "./exit.ts";
-import { checkSizesUsed, finishLint } from "./finish-lint.ts";
+import { checkSizesUsed, finishLint, withHalfSaid, withPlacesSaid } from "./finish-lint.ts";
 import type { LintFlags } from "./options.ts";
 import { isPart } from "./shard-options.ts";
 import { complain, complainOfBug } from "./stderr.ts";
@@ -48,8 +48,11 @@ export async function runLint(
   if (isWhole) checkSizesUsed(outcomes, sizeNames(flags));
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   if (part !== undefined) shards?.writeBlob(part, outcomes, baseline, flags);
-  const exitCode = await finishLint({ plans, outcomes, baseline, repaired, isWhole }, flags, (report) =>
-    write(report, flags),
+  const noted = withHalfSaid(withPlacesSaid(outcomes, sizeNames(flags)), flags.settings.precision);
+  const exitCode = await finishLint(
+    { plans, outcomes: noted, baseline, repaired, isWhole },
+    flags,
+    (report) => write(report, flags),
   );
   return Math.max(exitCode, await untrackedCode(outcomes, flags));
 }

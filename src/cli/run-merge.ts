@@ -7,7 +7,7 @@ import type { ModelReport } from "../lint/result.ts";
 import { drawnFormats, type LintFormat, layerFormats } from "../report/registry.ts";
 import type { ShardHeader, ShardModel } from "../settings/shard-report.ts";
 import { version } from "../version.ts";
-import { checkSizesUsed, finishLint } from "./finish-lint.ts";
+import { checkSizesUsed, finishLint, withPlacesSaid } from "./finish-lint.ts";
 import type { MergeFlags } from "./merge-options.ts";
 import { type CarriedOptions, mergedFlags } from "./shard-carried.ts";
 import { complainOfBug } from "./stderr.ts";
@@ -34,12 +34,13 @@ export async function runMerge(paths: readonly string[], { reports, color }: Mer
   const outcomes = models.flatMap((model) => model.outcomes);
   const flags = mergedFlags(options, { reports, color });
   checkSizesUsed(outcomes, options["--dim"]);
+  const noted = withPlacesSaid(outcomes, options["--dim"]);
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   const keys = new Map(models.map(({ path, key }) => [path, key]));
   const baseline = carriedBaseline(header.suppressions, keys, flags);
   const pluginRules = header.plugins.flatMap(({ rules }) => rules);
   const places = { ...placesOf(models, merged.sources), pluginRules };
-  return finishLint({ plans: merged.plans, outcomes, baseline, isWhole: true }, flags, (report) =>
+  return finishLint({ plans: merged.plans, outcomes: noted, baseline, isWhole: true }, flags, (report) =>
     writeReports(report, flags, places),
   );
 }

@@ -17,7 +17,7 @@ import { findStack } from "../hardware/stacks.ts";
 import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import type { LintReport } from "../lint/result.ts";
-import { jsonPieces } from "../report/json.ts";
+import { jsonOf, jsonPieces } from "../report/json.ts";
 import { jsonText } from "../report/json-text.ts";
 import {
   docFormats,
@@ -212,7 +212,7 @@ export async function writeFixReports(
   flags: LintFlags,
 ): Promise<void> {
   const report = fixReportOf(entries, lint);
-  const json = jsonText(report);
+  const json = jsonText({ ...report, lint: report.lint && jsonOf(report.lint) });
   const assets = await assetsOf(flags.reports ?? []);
   const places = placesHere(flags);
   for (const { format, path } of flags.reports ?? []) {

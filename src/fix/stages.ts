@@ -11,6 +11,7 @@ import { writtenBetween } from "../workload/written.ts";
 import { decideSafe, type SafeFix } from "./decide.ts";
 import { decideStored, type SafeFixes } from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
+import { foreseenHalf } from "./foreseen.ts";
 import { withLayoutNotes } from "./layout-notes.ts";
 import { changesTypes, type FixedModel, type FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
@@ -19,7 +20,6 @@ import { inTurn } from "./rounds.ts";
 import { isStorable, storedInHalf } from "./storable.ts";
 import { asWritten, isTimedAsStored } from "./stored-types.ts";
 import { type Beside, isSureInHalf } from "./sure-gain.ts";
-import { foreseenHalf } from "./written-ends.ts";
 
 export interface Staged extends NotMade {
   readonly fixed: FixedModel;
@@ -41,10 +41,9 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
+  const foreseen = changesTypes(settings) ? undefined : foreseenHalf(fixes, settings, file, half);
   const states = statesOf(original, fixes, behind, settings).map((state) =>
-    state.step === "precision" && !changesTypes(settings)
-      ? { ...state, ...foreseenHalf(fixes, settings, file, half) }
-      : state,
+    state.step === "precision" || state.step === "safe" ? { ...state, ...foreseen?.[state.step] } : state,
   );
   const fixed = withLayoutNotes(made, states, { fixes, settings, file });
   return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };

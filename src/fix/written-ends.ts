@@ -1,9 +1,6 @@
 /** @file What the files that commands write take, and save: linting names the command of one that is sure to gain. */
-import { isHalf, isOfCodes } from "../ir/fix-command.ts";
-import { channelsLast } from "../passes/channels-last/channels-last.ts";
-import type { AccountState, WrittenSaving } from "../workload/account.ts";
-import { changeBetween } from "../workload/change.ts";
-import { isMeasured } from "../workload/measured.ts";
+import { isOfCodes } from "../ir/fix-command.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
@@ -12,9 +9,8 @@ import type { SafeFixes } from "./decide-stored.ts";
 import { besideHalf, halfInLayout } from "./decide-unsafe.ts";
 import type { FixedModel, FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
-import { askedInHalf, unlessRefused } from "./storable.ts";
 import { asWritten } from "./stored-types.ts";
-import { isSureInHalf } from "./sure-gain.ts";
+import { isSureGain, isSureInHalf } from "./sure-gain.ts";
 
 /** What a file takes, and saves of the one before it, both in the types that they store. */
 export interface WrittenEnd {
@@ -23,6 +19,8 @@ export interface WrittenEnd {
   readonly written: WrittenSaving;
   /** Whether that is the threshold at least, its interval above zero. */
   readonly isSure: boolean;
+  /** Whether it is so, too, where what `--fix` alone leaves is the file that the user has. */
+  readonly isSureAfterFix: boolean;
 }
 
 /**
@@ -43,7 +41,8 @@ export function writtenInHalf(
     const { model } = isLaidOut ? halfInLayout(fixes, half, settings, file) : half;
     const after = asWritten(model, settings);
     const written = writtenBetween(beside.file, after, settings.cost);
-    return { after, written, isSure: isSureInHalf(written, beside, settings) };
+    const isSure = isSureInHalf(written, beside, settings);
+    return { after, written, isSure, isSureAfterFix: isSure && isSureOf(beside.fixed, after, settings) };
   };
 }
 
@@ -60,28 +59,10 @@ export function writtenInLayout(
   const decision = decidedIn(before, model, settings, file);
   if (decision === undefined) return undefined;
   const { after, declined } = decision;
-  return { after, written: writtenBetween(before, after, settings.cost), isSure: declined === undefined };
+  const isSure = declined === undefined;
+  return { after, written: writtenBetween(before, after, settings.cost), isSure, isSureAfterFix: isSure };
 }
 
-/**
- * Of a repair that stores no half: what lint says of the step to it where it saves beyond doubt without Casts, which is that it may save nothing where no file in
- * half is sure to gain with them. `made` is what safe fixes leave, brought to half.
- */
-export function foreseenHalf(
-  fixes: SafeFixes,
-  settings: FixSettings,
-  file: Workload,
-  made: () => FixedModel,
-): Pick<AccountState, "unsure" | "unwritten"> {
-  const { target, cost } = settings;
-  if (!isHalf(target.precision) || isMeasured(file.timeline.steps)) return {};
-  if (changeBetween(pricedAt(file, "as-is", cost), file, cost).saves.low <= 0) return {};
-  const half = askedInHalf(settings);
-  const laidOut = { ...half.options, nhwcOnlyWhereFaster: true };
-  const both = { ...half, options: laidOut, passes: [...half.passes, channelsLast] };
-  const end = (isLaidOut: boolean) =>
-    unlessRefused(() => writtenInHalf(fixes, both, file, made())(isLaidOut));
-  const alone = end(false);
-  if (alone === null) return { unsure: true, unwritten: true };
-  return alone === undefined || alone.isSure || end(true)?.isSure === true ? {} : { unsure: true };
+function isSureOf(file: Workload, after: Workload, settings: FixSettings): boolean {
+  return isSureGain(writtenBetween(file, after, settings.cost), file, settings);
 }

@@ -116,7 +116,9 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
     const inFile = half === undefined ? commanded("precision", context) : inHalf;
     const needsHalf = decision.needsHalf ? ({ needsHalf: true, ...inFile } as const) : { command: "--fix" };
     const written = writtenSafe(context, decision.after);
-    states.push({ step: "safe", workload: decision.after, written, ...needsHalf });
+    // Where half is not decided, it is not for this.
+    const first = half == null ? undefined : decision.takenFirst();
+    states.push({ step: "safe", workload: decision.after, written, ...needsHalf, first });
   }
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after, ...inHalf });

@@ -6,7 +6,7 @@ import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Changed } from "../ir/fix-command.ts";
 import type { Node } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
-import type { WrittenSaving } from "../workload/account.ts";
+import type { TakenFirst, WrittenSaving } from "../workload/account.ts";
 import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
@@ -53,6 +53,8 @@ export interface DecidedFix {
   readonly inHalf: (isLaidOut: boolean) => DecidedEnd | null | undefined;
   /** What `--fix` alone leaves, in the layout that pays in the types that it stores; undefined where NHWC moves nothing there. */
   readonly inLayout: () => DecidedEnd | undefined;
+  /** The command that gains most of this file, and less behind `--fix`; undefined where there is none. It decides on half. */
+  readonly takenFirst: () => TakenFirst | undefined;
 }
 
 /** A file that a command writes, in the types that it then stores: in half with what stays FP32 and the Casts between. */
@@ -189,15 +191,13 @@ export class Decision {
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
   readonly #before: Workload;
-  readonly #inHalf: DecidedFix["inHalf"];
-  readonly #inLayout: DecidedFix["inLayout"];
+  readonly #ends: Pick<DecidedFix, "inHalf" | "inLayout" | "takenFirst">;
   /** Passes whose time a product's padding changes, by the product. */
   readonly #passes: ReadonlyMap<Step, readonly StepChange[]>;
 
   constructor(before: Workload, decided: DecidedFix) {
     const { after, change, reasonFor, isRewritten } = decided;
-    this.#inHalf = decided.inHalf;
-    this.#inLayout = decided.inLayout;
+    this.#ends = decided;
     this.whyWritten = decided.whyWritten;
     this.needsHalf = decided.needsHalf === true;
     this.isSolved = decided.isSolved === true;
@@ -265,12 +265,16 @@ export class Decision {
 
   /** The file in half precision, in the layout that pays there where that is a step. */
   inHalf(isLaidOut: boolean): DecidedEnd | null | undefined {
-    return this.#inHalf(isLaidOut);
+    return this.#ends.inHalf(isLaidOut);
   }
 
   /** The file in the types that it stores, in the layout that pays there. */
   inLayout(): DecidedEnd | undefined {
-    return this.#inLayout();
+    return this.#ends.inLayout();
+  }
+
+  takenFirst(): TakenFirst | undefined {
+    return this.#ends.takenFirst();
   }
 
   isRewritten(node: Node): boolean {

@@ -135,6 +135,19 @@ export function accountLines(account: readonly AccountStep[]): string[] {
 }
 
 /**
+ * `--fix --unsafe-fixes makes 167 µs of this file, but only 207 µs of what --fix leaves`: what is taken first, where the order matters. `isFixed`: of a file
+ * that was repaired.
+ */
+export function takenFirstText(account: readonly AccountStep[], isFixed = false): string | undefined {
+  const first = account.find(({ step }) => step === "safe")?.first;
+  if (first === undefined) return undefined;
+  const { command, after, afterFix } = first;
+  return isFixed
+    ? `${command} would make ${duration(after)} of the file before, and makes only ${duration(afterFix)} of this one`
+    : `${command} makes ${duration(after)} of this file, but only ${duration(afterFix)} of what --fix leaves`;
+}
+
+/**
  * What a step saves, a part of the predicted time, as findings' shares are; of a step to another precision a part of the time before it. Undefined
  * where it saves nothing of anything.
  */

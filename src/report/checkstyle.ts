@@ -26,6 +26,10 @@ export function renderCheckstyle(report: LintReport, options: RenderOptions): st
       else before.push(diagnostic);
     }
   }
+  return checkstyleText(byFile);
+}
+
+export function checkstyleText(byFile: Iterable<readonly [file: string, readonly Diagnostic[]]>): string {
   const children = [...byFile].map(
     ([name, diagnostics]): XmlElement => ({
       name: "file",

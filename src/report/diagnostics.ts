@@ -56,14 +56,17 @@ export function diagnosedModels(
 }
 
 function failureOf({ error }: ModelReport, path: string): Diagnostic[] {
-  if (error === null) return [];
-  const { code, message } = error;
+  return error === null ? [] : [failureAt(error, path)];
+}
+
+/** Of a file, or of a run that failed as a whole. */
+export function failureAt({ code, message }: NonNullable<ModelReport["error"]>, path: string): Diagnostic {
   const fingerprint = createHash("sha256")
     .update(["failure", code].join("\u0000"))
     .digest("hex")
     .slice(0, 32);
   const place = { file: path, line: 1 };
-  return [{ level: "failure", place, code, rule: code, message: printable(message), fingerprint }];
+  return { level: "failure", place, code, rule: code, message: printable(message), fingerprint };
 }
 
 /** A budget fails a run as an error does; what may exceed it fails nothing, and is for reports that show every budget. */

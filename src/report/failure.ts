@@ -1,38 +1,9 @@
-/**
- * @file What failed, as data: models that could not be linted, and a run that came to nothing, in the formats that CI reads on stdout. Without it a
- * mistake in a flag leaves whoever parses them with nothing.
- */
+/** @file A run that came to nothing, in the formats that CI reads on stdout. Without it a mistake in a flag leaves whoever parses them with nothing. */
 import { printable } from "../ir/format.ts";
-import { nodeNamedIn } from "../ir/model.ts";
-import type { ErrorReport, ModelReport } from "../lint/result.ts";
+import type { ErrorReport } from "../lint/result.ts";
+import type { Diagnostic } from "./diagnostics.ts";
 import { jsonText } from "./json-text.ts";
 import { xmlText } from "./xml.ts";
-
-/** A bad input, by its stable code. */
-export interface Failure {
-  readonly code: string;
-  readonly message: string;
-}
-
-export function errorReport({ code, message }: Failure, file: string | null): ErrorReport {
-  return { code, message, file, node: nodeNamedIn(message) ?? null, ...foundIn(message) };
-}
-
-/** Of a report's models, in order. */
-export function errorsOf(models: readonly Pick<ModelReport, "path" | "error">[]): ErrorReport[] {
-  return models.flatMap(({ path, error }) => (error === null ? [] : [errorReport(error, path)]));
-}
-
-/** Messages say what was found and what was expected in these words, in either order. */
-const wordings = [
-  /\bfound (?<found>.+?), expected (?<expected>.+?)(?=$|[;:]| \()/s,
-  /\bexpected (?<expected>.+?), found (?<found>.+?)(?=$|[;:]| \()/s,
-] as const;
-
-function foundIn(message: string): Pick<ErrorReport, "found" | "expected"> {
-  const groups = wordings.map((each) => each.exec(message)?.groups).find((each) => each !== undefined);
-  return { found: groups?.["found"] ?? null, expected: groups?.["expected"] ?? null };
-}
 
 /** Of a command that ended before it had a report. */
 export interface FailedRun {
@@ -88,10 +59,38 @@ function asGithub({ error: { code, message } }: FailedRun): string {
   return `::error title=tc-lint ${code}::${text}\n`;
 }
 
+/** Of code quality tools, whose issues are of a file: the one at fault, or the tool where none is. */
+async function diagnosticOf({ error }: FailedRun): Promise<Diagnostic> {
+  const { failureAt } = await import("./diagnostics.ts");
+  return failureAt(error, error.file ?? "tc-lint");
+}
+
+async function asGitlab(run: FailedRun): Promise<string> {
+  return (await import("./gitlab.ts")).gitlabText([await diagnosticOf(run)]);
+}
+
+async function asCheckstyle(run: FailedRun): Promise<string> {
+  const diagnostic = await diagnosticOf(run);
+  return (await import("./checkstyle.ts")).checkstyleText([[diagnostic.place.file, [diagnostic]]]);
+}
+
+async function asRdjson(run: FailedRun): Promise<string> {
+  return (await import("./rdjson.ts")).rdjsonText([await diagnosticOf(run)]);
+}
+
+/** A line, as of a model that failed. */
+function asAgent({ error: { code, message, file } }: FailedRun): string {
+  return `${printable(file ?? "tc-lint")}: failed ${printable(code)}: ${printable(message)}\n`;
+}
+
 /** Others have no place for a run that came to nothing, or are read by people, who have stderr. */
 export const failureFormats = {
   json: asJson,
   sarif: asSarif,
   junit: asJunit,
   github: asGithub,
-} as const satisfies Record<string, (run: FailedRun) => string>;
+  gitlab: asGitlab,
+  checkstyle: asCheckstyle,
+  rdjson: asRdjson,
+  agent: asAgent,
+} as const satisfies Record<string, (run: FailedRun) => string | Promise<string>>;

@@ -6,7 +6,7 @@ import { compact, counted, duration, headOf, percent, printable } from "../ir/fo
 import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
-import { accountLines } from "./account-text.ts";
+import { accountLines, takenFirstText } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { type Headline, headlineOf } from "./fix-view.ts";
 import { measuredLines } from "./measured-text.ts";
@@ -31,7 +31,9 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
   const account = accountLines(outcome.account).map((line) => `  ${line}`);
-  const lines = [title, `  ${timeText(outcome, palette)}`, ...account, `  ${sizeText(outcome)}`];
+  const first = takenFirstText(outcome.account, outcome.written);
+  const said = first === undefined ? [] : [`  ${first}`];
+  const lines = [title, `  ${timeText(outcome, palette)}`, ...account, ...said, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
   for (const [index, { pass, message, microseconds }] of changes.entries()) {
     const next = changes[index + 1];

@@ -16,12 +16,12 @@ const severities = {
 
 export function renderGitlab(report: LintReport, options: RenderOptions): string {
   const models = diagnosedModels(report, options).sort((a, b) => (a.path < b.path ? -1 : 1));
+  return gitlabText(models.flatMap(({ diagnostics }) => diagnostics));
+}
+
+export function gitlabText(diagnostics: readonly Diagnostic[]): string {
   const unique = new UniqueFingerprints();
-  return jsonText(
-    models.flatMap(({ diagnostics }) =>
-      diagnostics.map((diagnostic) => issueOf(diagnostic, unique.of(diagnostic))),
-    ),
-  );
+  return jsonText(diagnostics.map((diagnostic) => issueOf(diagnostic, unique.of(diagnostic))));
 }
 
 function issueOf({ level, place, code, rule, message }: Diagnostic, fingerprint: string) {

@@ -13,17 +13,26 @@ const severities = {
 
 export function renderRdjson(report: LintReport, options: RenderOptions): string {
   const docs = new Map(options.docs.map((doc) => [doc.code, doc]));
+  const models = diagnosedModels(report, options);
+  return rdjsonText(
+    models.flatMap(({ diagnostics }) => diagnostics),
+    { url: options.pages.home },
+    (code) => linkOf(docs.get(code), options),
+  );
+}
+
+export function rdjsonText(
+  diagnostics: readonly Diagnostic[],
+  source: { readonly url?: string } = {},
+  linkTo: (code: string) => { readonly url?: string } = () => ({}),
+): string {
   const diagnosticOf = ({ level, place, code, message }: Diagnostic) => ({
     message,
     location: { path: place.file, range: { start: { line: place.line } } },
     severity: severities[level],
-    code: { value: code, ...linkOf(docs.get(code), options) },
+    code: { value: code, ...linkTo(code) },
   });
-  const models = diagnosedModels(report, options);
-  return jsonText({
-    source: { name: "tc-lint", url: options.pages.home },
-    diagnostics: models.flatMap(({ diagnostics }) => diagnostics.map(diagnosticOf)),
-  });
+  return jsonText({ source: { name: "tc-lint", ...source }, diagnostics: diagnostics.map(diagnosticOf) });
 }
 
 function linkOf(doc: RuleDoc | undefined, { pages }: RenderOptions): { readonly url?: string } {

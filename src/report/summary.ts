@@ -2,7 +2,7 @@
 import { counted } from "../ir/format.ts";
 import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { exceededCount } from "./budget-text.ts";
-import { errorsOf } from "./failure.ts";
+import { errorsOf } from "./error-report.ts";
 
 export function reportOf(models: readonly ModelReport[], version: string): LintReport {
   const tool = { name: "tc-lint", version } as const;

@@ -3,7 +3,7 @@
 import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { compact, counted, duration, durationRange, percent, printable, significant } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
-import { accountLines, storedLayout } from "./account-text.ts";
+import { accountLines, storedLayout, takenFirstText } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -43,7 +43,10 @@ function modelLines(model: ModelReport, options: RenderOptions, palette: Palette
       : [`  ${palette.bad("error")} ${palette.bold(model.error.code)}  ${printable(model.error.message)}`];
   if (model.nodes === 0 && model.error !== null) return [title, ...error];
   const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
-  const account = accountLines(model.account).map((line) => `  ${line}`);
+  const first = takenFirstText(model.account);
+  const account = [...accountLines(model.account), ...(first === undefined ? [] : [first])].map(
+    (line) => `  ${line}`,
+  );
   const above = [title, ...error, ...headerLines(model, options, palette)];
   const said = noteLines(model, options, palette);
   const width = options.columns ?? usualColumns;

@@ -134,10 +134,14 @@ function listedNotices(planned: readonly Planned<unknown>[]): NoticeReport[] {
       bound === undefined ? [] : Object.keys(scenario?.sizes ?? {}).filter((name) => !bound.includes(name)),
     ),
   );
-  if (lacking.size === 0) return [];
-  const names = listed([...lacking].map((name) => JSON.stringify(name)));
+  return lacking.size === 0 ? [] : [lackingNotice([...lacking])];
+}
+
+/** Of sizes that flags give and the model has no place for. */
+export function lackingNotice(lacking: readonly string[]): NoticeReport {
+  const names = listed(lacking.map((name) => JSON.stringify(name)));
   const message = `the model has no dimension named ${names}: at its own sizes, whatever --dim says`;
-  return [{ code: "scenario-without-place", message }];
+  return { code: "scenario-without-place", message };
 }
 
 function namesOf(sized: readonly Sized<unknown>[]): string {

@@ -51,6 +51,8 @@ export interface AccountStep {
    * no step `kept`. A step whose command leaves FP32 (`written`) takes nothing besides.
    */
   readonly castsIn?: string;
+  /** Of `safe`: the command that gains most of this file, and less of what `--fix` leaves; absent where the order does not matter, or is not known to. */
+  readonly first?: TakenFirst;
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
   /** Of a step to INT8: how far the file is quantized already, which is not what the step asks of anyone. */
@@ -59,6 +61,15 @@ export interface AccountStep {
   readonly unwritten?: true;
   /** Of a layout that no file decides: the setting of the stack that does, and the stack with it. */
   readonly setting?: LayoutSetting;
+}
+
+/** A command that ends at a faster file where it is given instead of `--fix`, and not behind it. */
+export interface TakenFirst {
+  readonly command: string;
+  /** Microseconds of the file that it writes of this one, in the types that it then stores. */
+  readonly after: number;
+  /** Of the one that `--fix` and then it leave. */
+  readonly afterFix: number;
 }
 
 export interface WrittenSaving extends Saving {
@@ -76,6 +87,7 @@ export interface AccountState {
   readonly unsure?: true | undefined;
   readonly unwritten?: true | undefined;
   readonly setting?: LayoutSetting | undefined;
+  readonly first?: TakenFirst | undefined;
 }
 
 /** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
@@ -138,6 +150,7 @@ function asFile({
   unsure,
   unwritten,
   setting,
+  first,
 }: Omit<AccountState, "step" | "workload">) {
   return {
     ...(written === undefined ? {} : { written }),
@@ -146,6 +159,7 @@ function asFile({
     ...(unsure === undefined ? {} : { unsure }),
     ...(unwritten === undefined ? {} : { unwritten }),
     ...(setting === undefined ? {} : { setting }),
+    ...(first === undefined ? {} : { first }),
   };
 }
 

@@ -50,6 +50,7 @@ test("what --fix repairs says in which scenario", () => {
   const reportOf = (path: string, scenario: string, entries: readonly ReturnType<typeof entry>[]) => ({
     path,
     scenario,
+    account: [],
     groups: entries.map(({ group }) => group),
     findings: entries.map(({ finding }) => finding),
   });

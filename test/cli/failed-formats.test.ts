@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
-import { errorReport } from "../../src/report/failure.ts";
+import { errorReport } from "../../src/report/error-report.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
 
@@ -66,6 +66,27 @@ describe.each(failures)("%j", (args, error) => {
   });
 });
 
+describe.each(failures)("%j", (args) => {
+  test("is an issue of code quality tools, of a file, and a line for programs that read text", async () => {
+    write();
+    const of = async (format: string) => {
+      const { exitCode, stdout } = await bench.tcLint([...args, "-f", format]);
+      expect(exitCode).toBe(2);
+      return stdout;
+    };
+    const [issue, ...more] = JSON.parse(await of("gitlab"));
+    expect(more).toEqual([]);
+    const path = expect.stringMatching(/^(tc-lint|[\w.]+\.(onnx|json))$/);
+    expect(issue).toMatchObject({ severity: "blocker", location: { path, lines: { begin: 1 } } });
+    const { diagnostics } = JSON.parse(await of("rdjson"));
+    expect(diagnostics).toEqual([expect.objectContaining({ severity: "ERROR", message: issue.description })]);
+    expect(await of("checkstyle")).toMatch(
+      /<file name="[^"]+">\s*<error line="1" severity="error" message="./,
+    );
+    expect(await of("agent")).toMatch(/^[^:]+: failed [\w-]+: ./);
+  });
+});
+
 test("of a model beside others, errors has it, and models the others", async () => {
   write();
   const { exitCode, stdout } = await bench.tcLint(["head.onnx", "nosuch.onnx", "-f", "json"]);
@@ -73,6 +94,23 @@ test("of a model beside others, errors has it, and models the others", async () 
   const { models, errors } = JSON.parse(stdout);
   expect(models.map(({ error }: { error: unknown }) => error === null)).toEqual([true, false]);
   expect(errors).toMatchObject([{ code: "not-found", file: "nosuch.onnx" }]);
+});
+
+test("a model that failed has no figures in JSON, alone, beside others and in a fix's report", async () => {
+  write();
+  const unread = { irVersion: null, nodes: null, parameters: null, predicted: null };
+  for (const args of [
+    ["nosuch.onnx"],
+    ["head.onnx", "text.onnx"],
+    ["head.onnx", "nosuch.onnx", "-o", "a.json"],
+  ]) {
+    const { stdout } = await bench.tcLint([...args, "-f", "json"]);
+    const text = stdout === "" ? readFileSync(`${bench.folder.path}/a.json`, "utf8") : stdout;
+    const report = JSON.parse(text);
+    expect(isReport(report), JSON.stringify(isReport.errors)).toBe(true);
+    expect(report.models.at(-1)).toMatchObject(unread);
+    if (report.models.length > 1) expect(report.models[0].predicted.microseconds).toBeGreaterThan(0);
+  }
 });
 
 test.each([

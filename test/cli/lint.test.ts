@@ -138,6 +138,16 @@ describe("one model", () => {
     expect(stdout).toContain("do not multiply bf16");
   });
 
+  test("what --fix repairs is told of --fix without the precision that a flag names", async () => {
+    const saidBy = async (...flags: string[]) => {
+      const [model] = (await bench.jsonOf(["head.onnx", ...onlyHead, ...flags])).models;
+      const isFixed = model?.groups.some(({ fixCommand }) => fixCommand === "--fix");
+      return [isFixed, model?.notices.some(({ code }) => code === "fix-beside-precision")];
+    };
+    expect(await saidBy()).toEqual([true, false]);
+    expect(await saidBy("--precision", "fp16")).toEqual([true, true]);
+  });
+
   test("thresholds move the line between error, warning and nothing", async () => {
     const summaryOf = async (...flags: string[]) =>
       (await bench.jsonOf(["head.onnx", ...onlyHead, ...flags])).summary;

@@ -58,6 +58,12 @@ describe("several models", () => {
     bench.folder.write("fixed.onnx", bytesOf(headModel()));
     const report = await bench.jsonOf([".", "--dim", "rows=8"]);
     expect(report.models.map(({ symbols }) => symbols)).toEqual([{}, { rows: 8 }]);
+    // Which one it does not fit is said.
+    const said = report.models.map(({ notices }) =>
+      notices.flatMap(({ code, message }) => (code === "scenario-without-place" ? [message] : [])),
+    );
+    const message = 'the model has no dimension named "rows": at its own sizes, whatever --dim says';
+    expect(said).toEqual([[message], []]);
     const { exitCode, stderr } = await bench.tcLint([".", "--dim", "rows=8", "--dim", "colums=3"]);
     expect(exitCode).toBe(2);
     expect(stderr).toContain('no model has an input or a dimension named "colums"');

@@ -1,0 +1,55 @@
+/** @file What a repair that stores no half says of half: what lint does. */
+import { isHalf } from "../ir/fix-command.ts";
+import { once } from "../ir/once.ts";
+import { channelsLast } from "../passes/channels-last/channels-last.ts";
+import type { AccountState } from "../workload/account.ts";
+import { changeBetween } from "../workload/change.ts";
+import { isMeasured } from "../workload/measured.ts";
+import { pricedAt } from "../workload/priced-at.ts";
+import type { Workload } from "../workload/workload.ts";
+import type { SafeFixes } from "./decide-stored.ts";
+import type { FixedModel, FixSettings } from "./pipeline.ts";
+import { askedInHalf, unlessRefused } from "./storable.ts";
+import { asksForLayout } from "./stored-types.ts";
+import { takenFirst } from "./taken-first.ts";
+import { type WrittenEnd, writtenInHalf, writtenInLayout } from "./written-ends.ts";
+
+export interface Foreseen {
+  /** Of the step to half. */
+  readonly precision: Pick<AccountState, "unsure" | "unwritten">;
+  /** Of the step that is made. */
+  readonly safe: Pick<AccountState, "first">;
+}
+
+/**
+ * Of a repair that stores no half: what lint says of the step to it where it saves beyond doubt without Casts, which is that it may save nothing where no file in
+ * half is sure to gain with them; and of safe fixes, what gains more of the file before them. `made` is what safe fixes leave, brought to half.
+ */
+export function foreseenHalf(
+  fixes: SafeFixes,
+  settings: FixSettings,
+  file: Workload,
+  made: () => FixedModel,
+): Foreseen {
+  if (!isHalf(settings.target.precision) || isMeasured(file.timeline.steps))
+    return { precision: {}, safe: {} };
+  const half = askedInHalf(settings);
+  const laidOut = { ...half.options, nhwcOnlyWhereFaster: true };
+  const both = { ...half, options: laidOut, passes: [...half.passes, channelsLast] };
+  const inHalf = (isLaidOut: boolean) =>
+    unlessRefused(() => writtenInHalf(fixes, both, file, made())(isLaidOut));
+  const inLayout = once(() => writtenInLayout(fixes, settings, file));
+  const first = asksForLayout(settings) ? undefined : takenFirst(fixes, { inHalf, inLayout }, settings);
+  return { precision: sureOfHalf(file, settings, inHalf), safe: { first } };
+}
+
+function sureOfHalf(
+  file: Workload,
+  { cost }: FixSettings,
+  end: (isLaidOut: boolean) => WrittenEnd | null | undefined,
+): Foreseen["precision"] {
+  if (changeBetween(pricedAt(file, "as-is", cost), file, cost).saves.low <= 0) return {};
+  const alone = end(false);
+  if (alone === null) return { unsure: true, unwritten: true };
+  return alone === undefined || alone.isSure || end(true)?.isSure === true ? {} : { unsure: true };
+}
