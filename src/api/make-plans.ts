@@ -28,6 +28,7 @@ import {
   type ScenarioChoice,
 } from "../settings/scenarios.ts";
 import { configSchema } from "../settings/schema.ts";
+import { unflaggedOf } from "../settings/unflagged.ts";
 import { loadPlugins } from "./plugins.ts";
 
 /** The configuration nearest to each model, one file for all, or none. */
@@ -103,6 +104,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
         scenario: scenarios[index],
         profiles,
         isPrecisionStated: isPrecisionStated(chain, withScenario(settingFlags, scenarios[index])),
+        unflagged: unflaggedOf(chain, flags.settings, scenarios[index]),
         layers,
         drawings,
         verbose,

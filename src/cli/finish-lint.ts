@@ -1,7 +1,6 @@
 /** @file What becomes of outcomes, be they of this run or of shards: suppressed, reported, and the exit code. */
 import { applyPointerPolicy } from "../api/lfs-pointers.ts";
 import { InputError } from "../ir/errors.ts";
-import { isHalf } from "../ir/fix-command.ts";
 import type { LintReport } from "../lint/result.ts";
 import { errorsOnly, reportOf } from "../report/summary.ts";
 import type { LintOutcome } from "../settings/lint-plan.ts";
@@ -62,21 +61,6 @@ export function withPlacesSaid(outcomes: readonly LintOutcome[], names: readonly
     if (lacking.length === 0 || report.notices.some(({ code }) => code === "scenario-without-place"))
       return outcome;
     return { ...outcome, report: { ...report, notices: [...report.notices, lackingNotice(lacking)] } };
-  });
-}
-
-/**
- * `--fix` beside `--precision fp16` stores half, which lint alone does not: findings that `--fix` repairs are told of the file that keeps its types. `precision` is
- * the flag, which a configuration's is not.
- */
-export function withHalfSaid(outcomes: readonly LintOutcome[], precision: string | undefined): LintOutcome[] {
-  if (precision === undefined || !isHalf(precision)) return [...outcomes];
-  const message = `--fix repairs it without --precision ${precision}, beside which it stores half as well`;
-  return outcomes.map((outcome) => {
-    const { report } = outcome;
-    if (!report.groups.some(({ fixCommand }) => fixCommand === "--fix")) return outcome;
-    const notices = [...report.notices, { code: "fix-beside-precision", message }];
-    return { ...outcome, report: { ...report, notices } };
   });
 }
 

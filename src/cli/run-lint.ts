@@ -6,7 +6,7 @@ import type { LintReport } from "../lint/result.ts";
 import { drawnFormats, type LintFormat, layerFormats } from "../report/registry.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { exitCodes } from "./exit.ts";
-import { checkSizesUsed, finishLint, withHalfSaid, withPlacesSaid } from "./finish-lint.ts";
+import { checkSizesUsed, finishLint, withPlacesSaid } from "./finish-lint.ts";
 import type { LintFlags } from "./options.ts";
 import { isPart } from "./shard-options.ts";
 import { complain, complainOfBug } from "./stderr.ts";
@@ -48,7 +48,7 @@ export async function runLint(
   if (isWhole) checkSizesUsed(outcomes, sizeNames(flags));
   for (const { bug } of outcomes) if (bug !== undefined) complainOfBug(bug);
   if (part !== undefined) shards?.writeBlob(part, outcomes, baseline, flags);
-  const noted = withHalfSaid(withPlacesSaid(outcomes, sizeNames(flags)), flags.settings.precision);
+  const noted = withPlacesSaid(outcomes, sizeNames(flags));
   const exitCode = await finishLint(
     { plans, outcomes: noted, baseline, repaired, isWhole },
     flags,

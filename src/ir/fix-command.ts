@@ -61,7 +61,10 @@ export function withFlags(
   command: string,
   more: readonly (readonly [flag: string, value: string])[],
 ): string {
-  const has = new Set(command.split(" "));
-  const added = more.filter(([flag]) => flag !== "--precision" || !has.has(flag));
+  const added = more.filter(([flag]) => flag !== "--precision" || !namesPrecision(command));
   return [command, ...added.map(([flag, value]) => `${flag} ${shellWord(value)}`)].join(" ");
+}
+
+export function namesPrecision(command: string): boolean {
+  return command.split(" ").includes("--precision");
 }

@@ -1,4 +1,5 @@
 /** @file One model's lint run as plain data: what a worker thread is sent, and what it answers. */
+import type { Precision } from "../hardware/target.ts";
 import type { ModelReport } from "../lint/result.ts";
 import type { ResolvedSettings } from "./resolve.ts";
 import type { Scenario } from "./scenarios.ts";
@@ -13,6 +14,8 @@ export interface LintPlan {
   readonly profiles?: readonly string[];
   /** Whether somebody named its precision: else a profile that says what it ran in decides. */
   readonly isPrecisionStated?: boolean;
+  /** Where a flag names its precision, what it would be without: for that a fix is decided which is given without the flag. */
+  readonly unflagged?: Precision | undefined;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
   /** Whether it has what is drawn: the graph around findings, and what the target could reach. */

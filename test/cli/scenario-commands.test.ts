@@ -35,6 +35,9 @@ async function expectToRun(report: LintReport, kept: readonly string[] = []) {
     const [model] = JSON.parse(stdout).fixes;
     // The scenario's own target and sizes: to the last digit what lint says.
     expect(model.account.find(({ step }: { step: string }) => step === "safe")?.microseconds).toBe(after);
+    // And no half beside it, which the finding says nothing of.
+    if (!flags.includes("fp16"))
+      expect(model.account.map(({ step }: { step: string }) => step)).not.toContain("kept");
   }
 }
 
@@ -83,5 +86,43 @@ describe("commands of findings", () => {
     const noted = models.map(({ notices }) => notices.map(({ message }) => message).join("; "));
     expect(noted[0]).toContain('the model has no dimension named "batch": at its own sizes');
     expect(noted.slice(1).join()).not.toContain("no dimension");
+  });
+
+  test("of a half that flags name are given without it, which stores it, or not at all", async () => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    const sized = ["--dim", "batch=4096"];
+    const namedBy = async (...args: readonly string[]) => {
+      const { models } = await bench.jsonOf(["head.onnx", "--select", "TC102", ...args]);
+      return models.map(({ groups, account, notices }) => [
+        groups.map(({ fixCommand }) => fixCommand),
+        account.find(({ step }) => step === "safe")?.command ?? null,
+        groups.flatMap(({ left }) => left ?? []).join(),
+        notices.some(({ code }) => code === "fix-beside-precision"),
+      ]);
+    };
+    const elsewhere = (half: string, own: string) =>
+      `beside --precision ${half} it stores half as well, and without that it is decided in ${own}`;
+    const listed = await namedBy(...sized, "--precision", "fp16,tf32,bf16");
+    expect(listed).toEqual([
+      [["--fix"], "--fix", "", true],
+      [["--fix --precision tf32"], "--fix --precision tf32", "", false],
+      [[null], null, elsewhere("bf16", "fp16"), false],
+    ]);
+    // One flag is a list of one.
+    expect(await namedBy(...sized, "--precision", "fp16")).toEqual([listed[0]]);
+    expect(await namedBy(...sized, "--precision", "bf16")).toEqual([listed[2]]);
+    await expectToRun(await bench.jsonOf(["head.onnx", ...sized, "--precision", "fp16,tf32"]), sized);
+    bench.folder.write("tc-lint.config.json", JSON.stringify({ precision: "bf16" }));
+    expect(await namedBy(...sized)).toEqual([[["--fix"], "--fix", "", false]]);
+    expect(await namedBy(...sized, "--precision", "fp16,bf16")).toEqual([
+      [[null], null, elsewhere("fp16", "bf16"), false],
+      [["--fix"], "--fix", "", true],
+    ]);
+    expect(await copied(["--precision", "bf16", ...sized])).toEqual([
+      "tc-lint --fix --gpu h200 --stack ort-cuda --dim batch=4096 head.onnx",
+    ]);
+    const scenarios = [{ name: "half", precision: "bf16", dims: { batch: 4096 } }];
+    bench.folder.write("tc-lint.config.json", JSON.stringify({ scenarios }));
+    expect(await namedBy()).toEqual([[["--fix --scenario half"], "--fix --scenario half", "", false]]);
   });
 });

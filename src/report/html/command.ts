@@ -1,5 +1,5 @@
 /** @file The command that mends a model, as a shell takes it. */
-import { shellWord } from "../../ir/fix-command.ts";
+import { isHalf, shellWord } from "../../ir/fix-command.ts";
 import type { FindingGroup, ModelReport } from "../../lint/result.ts";
 
 /** For the target and sizes that it was priced at: another target is mended otherwise. Undefined where no command is sure to gain. */
@@ -19,8 +19,8 @@ export function commandLine(
     : [
         ...(has.has("--gpu") ? [] : ["--gpu", gpu]),
         ...(has.has("--stack") ? [] : ["--stack", stack]),
-        // What is said nothing of is priced in FP16 and stored as it is: to ask for half is to have it stored.
-        ...(has.has("--precision") || precision === "fp16" ? [] : ["--precision", precision]),
+        // A half that the command does not name is the default's or a configuration's: to ask for it is to have it stored.
+        ...(has.has("--precision") || isHalf(precision) ? [] : ["--precision", precision]),
         ...sizes
           .map(([name, size]) => `${name}=${size}`)
           .flatMap((size) => (fixCommand.includes(`--dim ${shellWord(size)}`) ? [] : ["--dim", size])),

@@ -17,6 +17,7 @@ test.each([
     "--fix",
     "tc-lint --fix --gpu h200 --stack ort-cuda --precision as-is --dim seq=128 models/gpt.onnx",
   ],
+  ["bf16", "--fix", "tc-lint --fix --gpu h200 --stack ort-cuda --dim seq=128 models/gpt.onnx"],
 ] as const)("priced in %s, %s stores no half that nobody asked for", (precision, fixCommand, command) => {
   const model = modelReport({ target: { ...target, precision }, account: [] });
   expect(commandLine(model, { fixCommand })).toBe(command);
