@@ -93,17 +93,16 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
     // What overrides switch off in vain is told from what they do switch off.
     const suppressed = flags.suppressed === true || reportUnused;
     const scenarios = scenariosFor(chain);
-    const settingFlags = { ...flags.settings, profiled: profiles.length > 0 };
-    const resolved = scenarios.map((scenario) =>
-      resolveSettings(path, chain, withScenario(settingFlags, scenario), rules),
-    );
+    const flagsIn = (scenario: Scenario | undefined) =>
+      withScenario({ ...flags.settings, profiled: profiles.length > 0 }, scenario);
+    const resolved = scenarios.map((scenario) => resolveSettings(path, chain, flagsIn(scenario), rules));
     for (const [index, settings] of withBudgetsOnce(resolved).entries()) {
       plans.push({
         path,
         settings,
         scenario: scenarios[index],
         profiles,
-        isPrecisionStated: isPrecisionStated(chain, withScenario(settingFlags, scenarios[index])),
+        isPrecisionStated: isPrecisionStated(chain, flagsIn(scenarios[index])),
         unflagged: unflaggedOf(chain, flags.settings, scenarios[index]),
         layers,
         drawings,

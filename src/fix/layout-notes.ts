@@ -27,11 +27,23 @@ export function withLayoutNotes(
   return withUndone(withSlower(fixed, states, asked), asked.settings);
 }
 
-function withUndone(fixed: FixedModel, { target: { stack }, options }: FixSettings): FixedModel {
+function withUndone(fixed: FixedModel, { target: { stack }, options, passes }: FixSettings): FixedModel {
   const setting = layoutSettingOf(stack);
+  if (setting === undefined || !undoesLayout(stack, options.nhwcForm)) return fixed;
+  if (options.nhwcIo && passes.every(({ name }) => name !== "channels-last"))
+    return withNote(
+      fixed,
+      `--nhwc-io changes nothing: no file decides the layout on ${stack.id}, so that --unsafe-fixes writes no NHWC; --layout nhwc writes it all the same`,
+    );
   const isWritten = fixed.regions.some(({ pass }) => pass === "channels-last");
-  if (setting === undefined || !isWritten || !undoesLayout(stack, options.nhwcForm)) return fixed;
-  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: nothing is gained on ${stack.id}. Its provider option ${setting.option} (--stack ${setting.stack}) runs NHWC of the file as it was; --target ort-cuda writes nodes that stay NHWC`;
+  if (!isWritten) return fixed;
+  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: nothing is gained on ${stack.id}. Its provider option ${setting.option} (--stack ${setting.stack}) runs NHWC of the file as it was; --target ort-cuda writes nodes that stay NHWC${options.nhwcIo ? ends : ""}`;
+  return withNote(fixed, message);
+}
+
+const ends = ". A Transpose stays at each input and output that --nhwc-io turned, which is not predicted";
+
+function withNote(fixed: FixedModel, message: string): FixedModel {
   const note: FixNote = { kind: "blocked", pass: "channels-last", node: undefined, message };
   return { ...fixed, notes: [...fixed.notes, note] };
 }

@@ -67,6 +67,26 @@ describe("NHWC that is written for ort-cuda", () => {
     expect(said.map(({ message }) => message)).toEqual([expect.stringContaining("--stack ort-cuda-nhwc")]);
   });
 
+  it("keeps a Transpose at each image that --nhwc-io turned, and says so", async () => {
+    const output = path.join(path.dirname(convolutions), "ends.onnx");
+    const { notes } = await fix(convolutions, { ...named, nhwcIo: true, output });
+    const operators = await runBy("basic", output);
+    expect(operators.filter((each) => each === "Transpose")).toEqual(["Transpose"]);
+    const saidOf = (some: typeof notes) => some.filter(({ message }) => /A Transpose stays at/.test(message));
+    expect([saidOf(notes), saidOf(written.notes)].map(({ length }) => length)).toEqual([1, 0]);
+  });
+
+  it("is not written by --unsafe-fixes, beside which --nhwc-io says nothing", async () => {
+    const asked = { ...unsafeFixes, nhwcIo: true, dryRun: true } as const;
+    const saidOf = async (options: FixOptions) => {
+      const { notes } = await fix(convolutions, { ...asked, ...options });
+      return notes.flatMap(({ message }) => (/--nhwc-io/.test(message) ? message : []));
+    };
+    expect(await saidOf({})).toEqual([expect.stringMatching(/^--nhwc-io changes nothing: .* ort-cuda/)]);
+    for (const options of [{ nhwcIo: false }, { stack: "cudnn" }, { nhwcForm: "ort-cuda" }] as const)
+      expect(await saidOf(options)).toEqual([]);
+  });
+
   it("is predicted as the file before it, by lint and by `compare`", async () => {
     const [before, after] = [await lint(convolutions), await lint(inNhwc)];
     expect(after.predicted.microseconds).toBeCloseTo(before.predicted.microseconds, 9);
