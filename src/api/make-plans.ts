@@ -83,8 +83,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
     if (chain !== undefined && !chains.has(chain))
       for (const message of budgetsOfNothing(chain)) flags.onNotice(message);
     chains.add(chain);
-    const mayIgnore = !explicit || flags.forceExclude;
-    const ignoring = mayIgnore ? ignoringFile(path, chain) : undefined;
+    const ignoring = explicit && !flags.forceExclude ? undefined : ignoringFile(path, chain);
     if (ignoring !== undefined) {
       ignoredBy.add(ignoring);
       continue;

@@ -99,6 +99,9 @@ function count(counted: Counted, group: Group, stands: Standing): void {
   counted.microseconds += saved;
   if (stands === "uncertain" && saved > 0 && stepOf(group) === "precision")
     counted.withoutCasts = (counted.withoutCasts ?? 0) + saved;
+  if (stands !== "uncertain" || group.setting === undefined || saved === 0) return;
+  const { microseconds = 0 } = counted.withSetting ?? {};
+  counted.withSetting = { option: group.setting.option, microseconds: microseconds + saved };
 }
 
 function groupReport(

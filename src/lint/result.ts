@@ -83,6 +83,8 @@ export interface CountedFindings {
   readonly microseconds: number;
   /** What of them half precision saves without the Casts that it needs; absent where that is nothing. */
   readonly withoutCasts?: number;
+  /** What of them a setting of the stack saves, and no command; absent where that is nothing. */
+  readonly withSetting?: { readonly option: string; readonly microseconds: number };
 }
 
 export interface SkippedReport {

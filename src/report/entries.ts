@@ -1,6 +1,6 @@
 /** @file What is listed of a model: one entry a cause, with the places that it is found at. */
 import { counted, duration } from "../ir/format.ts";
-import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
+import type { CountedFindings, Finding, FindingGroup, ModelReport } from "../lint/result.ts";
 
 export interface Entry {
   readonly group: FindingGroup;
@@ -53,11 +53,15 @@ export const basisText = {
 
 type CountedModel = Pick<ModelReport, "belowThreshold" | "uncertain">;
 
-/** Half precision saves what it does without the Casts that a file in half needs. */
-function castsText({ microseconds, withoutCasts = 0 }: CountedModel["uncertain"]): string {
-  if (withoutCasts <= 0) return "";
-  const part = withoutCasts < microseconds ? `, ${duration(withoutCasts)} of it` : "";
-  return `${part} without the Casts that half needs`;
+/** Half precision saves what it does without the Casts that a file in half needs, and what a setting saves no command does. */
+function partsText({ microseconds, withoutCasts = 0, withSetting }: CountedFindings): string {
+  const parts = [
+    { part: withoutCasts, by: "without the Casts that half needs" },
+    { part: withSetting?.microseconds ?? 0, by: `where ${withSetting?.option} saves it` },
+  ].filter(({ part }) => part > 0);
+  return parts
+    .map(({ part, by }) => (part < microseconds ? `, ${duration(part)} of it ${by}` : ` ${by}`))
+    .join("");
 }
 
 /** What is counted, and why it is not listed. */
@@ -71,7 +75,7 @@ export function countedNotes({ belowThreshold: below, uncertain }: CountedModel)
   if (uncertain.count > 0) {
     const what = counted(uncertain.count, "finding");
     notes.push(
-      `${what} may save nothing (predicted ${duration(uncertain.microseconds)}${castsText(uncertain)})`,
+      `${what} may save nothing (predicted ${duration(uncertain.microseconds)}${partsText(uncertain)})`,
     );
   }
   return notes;

@@ -3,6 +3,7 @@ import { describe, expect } from "vitest";
 import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import { layoutSettingOf, stackIds, stacks } from "../../src/hardware/stacks.ts";
+import { countedNotes } from "../../src/report/entries.ts";
 import { unsafeFixes } from "../unsafe-fixes.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 
@@ -44,6 +45,19 @@ describe("prefer_nhwc on ort-cuda", () => {
       const parts = groups.filter(({ step }) => step === "layout");
       const sum = parts.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
       expect(sum).toBeCloseTo(layout?.saves?.microseconds ?? Number.NaN, 6);
+    },
+  );
+
+  eachModel(["convnext_tiny", "resnet50"])(
+    "%s: of what may save nothing a note says how much the option alone would spare",
+    async (name) => {
+      const report = await lint(zooModel(name), { verbose: true });
+      const { uncertain, unlisted } = report;
+      const ofSetting = (unlisted?.groups ?? []).filter(({ saves, setting }) => setting && saves?.low === 0);
+      const spared = ofSetting.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+      expect(uncertain.withSetting?.microseconds ?? 0).toBeCloseTo(spared, 6);
+      if (name === "convnext_tiny") expect(uncertain.withSetting?.option).toBe("prefer_nhwc");
+      expect(countedNotes(report).join().includes("where prefer_nhwc saves it")).toBe(spared > 0);
     },
   );
 
