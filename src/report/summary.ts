@@ -1,6 +1,6 @@
 /** @file Counts over models, and the whole report from its parts. */
 import { counted } from "../ir/format.ts";
-import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
+import type { AccountStep, Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { exceededCount } from "./budget-text.ts";
 import { errorsOf } from "./error-report.ts";
 
@@ -40,10 +40,7 @@ export function unnamedSaving({ models, summary }: Pick<LintReport, "models" | "
   if (summary.fixable > 0) return 0;
   const saved = models
     .filter(({ suppressed }) => suppressed === 0)
-    .flatMap(
-      ({ account }) =>
-        account.find(({ step, needsHalf }) => step === "safe" && needsHalf !== true)?.saves ?? [],
-    );
+    .flatMap(({ account }) => account.find(isMade)?.saves ?? []);
   return saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 
@@ -123,4 +120,9 @@ const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, 
 /** Worst first: by severity, then by what it costs. */
 export function byImportance(a: Finding, b: Finding): number {
   return rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0);
+}
+
+/** Half alone makes some safe fixes, and beside some flags no command makes them. */
+function isMade({ step, needsHalf, command }: AccountStep): boolean {
+  return step === "safe" && needsHalf !== true && command !== undefined;
 }

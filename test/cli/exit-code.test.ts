@@ -34,7 +34,7 @@ test.each([
   "a fix that no finding names, saving %i µs at least, %i suppressed, ends what fails on fixable with %i",
   (low, suppressed, expected) => {
     const saves = { microseconds: 10, low, high: 20 };
-    const step = { ...saves, step: "safe", saves, precision: "fp16" } as const;
+    const step = { ...saves, step: "safe", command: "--fix", saves, precision: "fp16" } as const;
     const model = { path: "m.onnx", groups: [], findings: [], suppressed, account: [step] };
     const report = { summary: none, models: [model as unknown as ModelReport] };
     expect(verdictOf(report, { exitZero: false, failOn: "fixable" }).exitCode).toBe(expected);

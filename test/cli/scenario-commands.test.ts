@@ -112,6 +112,9 @@ describe("commands of findings", () => {
     expect(await namedBy(...sized, "--precision", "fp16")).toEqual([listed[0]]);
     expect(await namedBy(...sized, "--precision", "bf16")).toEqual([listed[2]]);
     await expectToRun(await bench.jsonOf(["head.onnx", ...sized, "--precision", "fp16,tf32"]), sized);
+    const { stdout } = await bench.tcLint(["head.onnx", "--precision", "bf16", ...sized]);
+    expect(stdout).toContain(`--fix leaves it: ${elsewhere("bf16", "fp16")}`);
+    expect(stdout).not.toMatch(/--fix saves|fixable with/);
     bench.folder.write("tc-lint.config.json", JSON.stringify({ precision: "bf16" }));
     expect(await namedBy(...sized)).toEqual([[["--fix"], "--fix", "", false]]);
     expect(await namedBy(...sized, "--precision", "fp16,bf16")).toEqual([

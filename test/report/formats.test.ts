@@ -36,14 +36,17 @@ test("text without findings", () => {
 
 test("text does not call a model clean that --fix speeds up by parts that are no findings", () => {
   const ends = { microseconds: 58.7, low: 40, high: 90, precision: "fp16" } as const;
-  const account = (low: number, more: { readonly needsHalf?: true }): ModelReport["account"] => [
+  const made = { command: "--fix" } as const;
+  const account = (low: number, more: Partial<ModelReport["account"][number]>): ModelReport["account"] => [
     { ...ends, step: "exported", microseconds: 87.5, saves: null },
     { ...ends, step: "safe", saves: { microseconds: 28.8, low, high: 60 }, ...more },
   ];
   const said = (low: number, more = {}) => renderText(oneModel({ account: account(low, more) }), options);
-  expect(said(2.5)).toContain("no findings in 1 model; --fix saves 28.8 µs by what no finding names");
-  expect(said(-2.5)).toContain("no findings in 1 model\n");
-  expect(said(2.5, { needsHalf: true })).toContain("no findings in 1 model\n");
+  expect(said(2.5, made)).toContain("no findings in 1 model; --fix saves 28.8 µs by what no finding names");
+  expect(said(-2.5, made)).toContain("no findings in 1 model\n");
+  // No command makes them beside some flags.
+  expect(said(2.5)).toContain("no findings in 1 model\n");
+  expect(said(2.5, { ...made, needsHalf: true })).toContain("no findings in 1 model\n");
 });
 
 test("a narrow terminal shortens names of nodes", () => {
