@@ -55,8 +55,8 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
     (each) => each * width,
   );
   const bytes = sizes.reduce((sum, each) => sum + each, 0);
-  // The residual knows products of plain operands: of one whose weights are stored in few bits it reads what that would be.
-  const stored = bytes - (sizes[1] ?? 0) * (1 - Math.min(1, (work.weightBits ?? 8 * width) / (8 * width)));
+  // The residual knows products of plain operands: of one whose weights are stored in few bits, or that are broadcast, it reads what that would be.
+  const stored = bytes - notRead(work, sizes, width);
   const product = { batch, m, n, k, width };
   const coefficients = machine.tensorCore ? c : { ...c, peakShare: c.cudaShare };
   const { narrowest } = folded;
@@ -108,6 +108,13 @@ export function sketchGemm(work: GemmWork<number>, target: Target, c: GemmCoeffi
       m / roundUp(m, 128),
     ],
   };
+}
+
+/** Of the operands' bytes, had each of the batch its own matrices in the type that is computed in, what memory does not hold. */
+function notRead(work: GemmWork<number>, [ofA = 0, ofB = 0]: readonly number[], width: number): number {
+  const { batch, sharedB, matricesA = batch, matricesB = batch, weightBits = 8 * width } = work;
+  const repeated = sharedB ? 0 : ofA * (1 - matricesA / batch) + ofB * (1 - matricesB / batch);
+  return repeated + ofB * (1 - Math.min(1, weightBits / (8 * width)));
 }
 
 function fold(work: GemmWork<number>, width: number): Folded {

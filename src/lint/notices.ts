@@ -4,7 +4,7 @@ import type { Facts } from "../facts/infer.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { compact, duration } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
-import { pricedBranches } from "../workload/branches.ts";
+import { countedOnce, pricedBranches } from "../workload/branches.ts";
 import { isOfCodes } from "../workload/codes.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step, Timeline } from "../workload/timeline.ts";
@@ -63,7 +63,15 @@ export function plannedNotices({ planned }: Timeline): NoticeReport[] {
 
 /** Of what depends on data: which of two branches runs, and how much an operator finds. */
 function dataNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeReport[] {
-  return [...branchNotices(workload), ...foundNotices(workload.timeline)];
+  return [...branchNotices(workload), ...loopNotices(workload), ...foundNotices(workload.timeline)];
+}
+
+function loopNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeReport[] {
+  const [first, ...others] = countedOnce(workload);
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : `; so of ${others.length} more`;
+  const message = `"${labelOf(first)}" (${first.opType}) runs its body as often as its inputs say, which the file does not: one run of it is priced${more}`;
+  return [{ code: "loop", message }];
 }
 
 function branchNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeReport[] {

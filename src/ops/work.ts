@@ -20,6 +20,9 @@ export interface GemmWork<D = Dim> {
   readonly transB: boolean;
   /** B does not depend on the batch index (weights): one product of batch·M rows. */
   readonly sharedB: boolean;
+  /** Different matrices of A and of B, where they are broadcast over the batch: fewer than it has. */
+  readonly matricesA?: D;
+  readonly matricesB?: D;
   readonly dtype: DType;
   /** Of an element of B as it is stored, scales included, where that is fewer than `dtype` has: expanded on the way. */
   readonly weightBits?: number;

@@ -1,6 +1,7 @@
-/** @file Of branches of which one runs, the one that is priced: the dearer. */
+/** @file What is priced of graphs inside a model: of branches of which one runs, the dearer; of a body that runs an unknown number of times, one run. */
 import type { Facts } from "../facts/infer.ts";
 import type { Scope } from "../facts/scope.ts";
+import { isUnknown } from "../ir/dim.ts";
 import type { Node } from "../ir/model.ts";
 import { isBranching } from "../ops/ask.ts";
 import { type Timeline, timelineOf } from "./timeline.ts";
@@ -47,12 +48,32 @@ export interface PricedBranch {
   readonly priced: Scope;
 }
 
-/** Of choices that take any time. */
-export function pricedBranches({ facts, timeline }: { facts: Facts; timeline: Timeline }): PricedBranch[] {
-  if (facts.root.children.size === 0) return [];
+interface Priced {
+  readonly facts: Facts;
+  readonly timeline: Timeline;
+}
+
+/** Graphs in which, or in graphs of which, any time is spent. */
+function busyGraphs({ steps }: Timeline): Set<Scope> {
   const busy = new Set<Scope>();
-  for (const { scope } of timeline.steps)
+  for (const { scope } of steps)
     for (let at: Scope | undefined = scope; at !== undefined && !busy.has(at); at = at.parent) busy.add(at);
+  return busy;
+}
+
+/** Nodes whose body runs as often as only a run knows, and takes any time: it is priced once. */
+export function countedOnce({ facts, timeline }: Priced): Node[] {
+  if (facts.root.children.size === 0) return [];
+  const busy = busyGraphs(timeline);
+  return [...facts.scopes()].flatMap((scope) =>
+    scope.owner !== undefined && isUnknown(scope.repeat) && busy.has(scope) ? [scope.owner] : [],
+  );
+}
+
+/** Of choices that take any time. */
+export function pricedBranches({ facts, timeline }: Priced): PricedBranch[] {
+  if (facts.root.children.size === 0) return [];
+  const busy = busyGraphs(timeline);
   return [...facts.scopes()].flatMap((scope) =>
     [...scope.children].flatMap(([node, graphs]) => {
       const priced = isChoice(node, graphs) ? graphs.find((graph) => busy.has(graph)) : undefined;

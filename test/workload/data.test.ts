@@ -71,3 +71,39 @@ describe("an If that no constant decides", () => {
     expect(messages(second)).toContain("else_branch is priced");
   });
 });
+
+describe("a Loop", () => {
+  const looping = (trips: number | undefined) =>
+    modelFromBytes(
+      modelOf({ name: "loop", opset: 17 }, (graph) => {
+        const inner = graph.inner("body");
+        inner.input("i", [], "int64");
+        const goesOn = inner.input("goesOn", [], "bool");
+        const h = inner.input("h", [512, 1024], "float16");
+        inner.output(inner.node("Identity", [goesOn]), "bool");
+        inner.output(inner.node("MatMul", [h, inner.weight([1024, 1024], { dtype: "float16" })]), "float16");
+        const count = trips === undefined ? graph.input("trips", [], "int64") : graph.scalar(trips, "int64");
+        const named = { name: "steps" };
+        graph.output(
+          graph.node(
+            "Loop",
+            [count, graph.scalar(1, "bool"), graph.input("x", [512, 1024], "float16")],
+            {
+              body: { graph: inner },
+            },
+            named,
+          ),
+          "float16",
+        );
+      }),
+    );
+
+  it("takes its trip count's runs, and says that one is priced where an input has the count", () => {
+    const [open, ten] = [lint(looping(undefined)), lint(looping(10))];
+    expect(ten.predicted.microseconds).toBeCloseTo(10 * open.predicted.microseconds, 6);
+    expect(messages(open)).toBe(
+      '"steps" (Loop) runs its body as often as its inputs say, which the file does not: one run of it is priced',
+    );
+    expect(messages(ten)).not.toContain("runs its body");
+  });
+});

@@ -94,3 +94,50 @@ describe("a kernel a node", () => {
     expect(launched(build)).toEqual(["Gather gather_single", "Gather gather", "Gather gather_single"]);
   });
 });
+
+describe("a batched product", () => {
+  const bytesOf = (a: readonly number[], b: readonly number[]) => {
+    const build = (graph: GraphBuilder) =>
+      graph.output(
+        graph.node("MatMul", [graph.input("a", a, "float16"), graph.input("b", b, "float16")]),
+        "float16",
+      );
+    using opened = modelFromBytes(model({ name: "broadcast", opset: 17 }, build));
+    const { timeline } = priceModel(opened, {
+      target: targetOf("ort-cuda", "fp16"),
+      cost: createCostModel(),
+    });
+    return timeline.steps.reduce((sum, { estimate }) => sum + estimate.bytes, 0);
+  };
+  const elements = (sizes: readonly number[]) => sizes.reduce((all, size) => all * size, 1);
+
+  it.each([
+    [
+      [4, 8, 4, 1, 128],
+      [4, 8, 1, 128, 64],
+      [4, 8, 4, 1, 64],
+    ],
+    [
+      [5, 1, 37, 101],
+      [7, 101, 59],
+      [5, 7, 37, 59],
+    ],
+    [
+      [6, 32, 16],
+      [6, 16, 24],
+      [6, 32, 24],
+    ],
+    [
+      [1, 32, 16],
+      [6, 16, 24],
+      [6, 32, 24],
+    ],
+    [
+      [6, 32, 16],
+      [1, 16, 24],
+      [6, 32, 24],
+    ],
+  ])("moves what its operands hold: %j by %j", (a, b, y) => {
+    expect(bytesOf(a, b)).toBe(2 * (elements(a) + elements(b) + elements(y)));
+  });
+});

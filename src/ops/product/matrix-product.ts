@@ -1,6 +1,6 @@
 /** @file The matrix product over the last two axes, with the leading ones broadcast: shape and work. */
 
-import { type Dim, product, type Shape } from "../../ir/dim.ts";
+import { type Dim, product, type Shape, sameDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { textOf } from "../../ir/message.ts";
 import { ShapeError } from "../op.ts";
@@ -80,5 +80,12 @@ export function matrixWork(sizes: MatrixProduct | undefined, dtype: DType | unde
   const sharedB = product(batchB) === 1;
   const rows = sharedB && !transA ? product([...batchA, m]) : m;
   const batch = sharedB && !transA ? 1 : product(broadcast(batchA, batchB) ?? []);
-  return { kind: "gemm", batch, m: rows, n, k, transA, transB, sharedB, dtype: computeType };
+  const work = { kind: "gemm", batch, m: rows, n, k, transA, transB, sharedB, dtype: computeType } as const;
+  if (sharedB) return work;
+  const [matricesA, matricesB] = [product(batchA), product(batchB)];
+  return {
+    ...work,
+    ...(sameDim(matricesA, batch) ? {} : { matricesA }),
+    ...(sameDim(matricesB, batch) ? {} : { matricesB }),
+  };
 }
