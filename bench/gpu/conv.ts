@@ -144,12 +144,12 @@ function layersOf(listed: readonly Listed[]): NamedLayer[] {
 
 /** "2x48x64x48x3": two images of 64 by 64, 48 channels and filters, taps of 3 by 3. */
 function layerOfSizes(text: string): NamedLayer {
-  const [batch, channels, size, filters, taps, ...more] = text.split("x").map(Number);
-  if ([batch, channels, size, filters, taps].some((each) => !(Number(each) > 0)) || more.length > 0)
+  const sizes = text.split("x").map(Number);
+  if (sizes.length !== 5 || !sizes.every((each) => each > 0))
     throw new Error(`--sizes ${text}: found no batch x channels x size x filters x taps`);
-  const sizes = { channels: channels ?? 1, filters: filters ?? 1, taps: taps ?? 1 };
-  const pad = Math.floor(sizes.taps / 2);
-  return { from: text, size: [size ?? 1, size ?? 1], ...sizes, stride: 1, pad, groups: 1, batch: batch ?? 1 };
+  const [batch = 1, channels = 1, size = 1, filters = 1, taps = 1] = sizes;
+  const pad = Math.floor(taps / 2);
+  return { from: text, batch, channels, size: [size, size], filters, taps, stride: 1, pad, groups: 1 };
 }
 
 function wantedDtypes(): Dtype[] {

@@ -156,10 +156,9 @@ function wantedDtypes(): Dtype[] {
 
 function timeVariants(host: HarnessHost, dtype: Dtype): void {
   const works = [
-    ...groupSizes.flatMap((size) => {
-      const [samples, channels, positions, groups] = size;
-      return [true, false].map((isSilu) => groupWork(samples, channels, positions, groups, isSilu));
-    }),
+    ...groupSizes.flatMap(([samples, channels, positions, groups]) =>
+      [true, false].map((isSilu) => groupWork(samples, channels, positions, groups, isSilu)),
+    ),
     ...variantSizes.map((size) => rowWork(...size)),
   ];
   const rows = works

@@ -66,11 +66,15 @@ function dataNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeRepo
   return [...branchNotices(workload), ...loopNotices(workload), ...foundNotices(workload.timeline)];
 }
 
+/** What a message about the first of several has at its end. */
+function soOf(others: readonly unknown[]): string {
+  return others.length === 0 ? "" : `; so of ${others.length} more`;
+}
+
 function loopNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeReport[] {
   const [first, ...others] = countedOnce(workload);
   if (first === undefined) return [];
-  const more = others.length === 0 ? "" : `; so of ${others.length} more`;
-  const message = `"${labelOf(first)}" (${first.opType}) runs its body as often as its inputs say, which the file does not: one run of it is priced${more}`;
+  const message = `"${labelOf(first)}" (${first.opType}) runs its body as often as its inputs say, which the file does not: one run of it is priced${soOf(others)}`;
   return [{ code: "loop", message }];
 }
 
@@ -78,20 +82,18 @@ function branchNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeRe
   const [first, ...others] = pricedBranches(workload);
   if (first === undefined) return [];
   const graph = first.priced.path.split(":").at(-1) ?? "";
-  const more = others.length === 0 ? "" : `; so of ${others.length} more`;
-  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes more${more}`;
+  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes more${soOf(others)}`;
   return [{ code: "branch", message }];
 }
 
 function foundNotices({ steps }: Timeline): NoticeReport[] {
   const found = steps.filter(({ work, measured }) => measured === undefined && dependsOnData(work));
-  const [first] = found;
+  const [first, ...others] = found;
   const node = first?.nodes[0];
   if (first === undefined || node === undefined) return [];
   const { microseconds, low, high } = first.estimate;
-  const more = found.length === 1 ? "" : `; so of ${found.length - 1} more`;
   const what = `${labelOf(node)} (${node.opType})`;
-  const message = `what it finds decides how long ${what} takes: priced at ${duration(microseconds)}, between ${duration(low)} and ${duration(high)}${more}`;
+  const message = `what it finds decides how long ${what} takes: priced at ${duration(microseconds)}, between ${duration(low)} and ${duration(high)}${soOf(others)}`;
   return [{ code: "data-decides", message }];
 }
 
