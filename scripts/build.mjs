@@ -9,10 +9,10 @@
 // import.meta.url)` names the worker from an entry and from any chunk alike.
 import { spawnSync } from "node:child_process";
 import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { buildFewChunks } from "./few-chunks.mjs";
+import { build } from "esbuild";
 import { licensesOf } from "./licenses.mjs";
 import { buildReportPage } from "./report-page.mjs";
 
@@ -33,49 +33,76 @@ const lacking = [
 ];
 const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 await clear();
-const { metafile } = await buildFewChunks(
-  {
-    absWorkingDir: root,
-    entryPoints: {
-      "bin/tc-lint": "src/cli/bin.ts",
-      worker: "src/api/worker.ts",
-      "memory-watch": "src/limits/memory-watch.ts",
-      "load-watch": "src/limits/load-watch.ts",
-      "verify-child": "src/verify/child.ts",
-      "gpu-child": "src/api/gpu-child.ts",
-      "lib/index": "src/index.ts",
-      "lib/config": "src/config.ts",
-      "action/index": "src/action/index.ts",
-      "lib/rules": "src/rules.ts",
-    },
-    outdir: dist,
-    chunkNames: "chunks/[name]-[hash]",
-    bundle: true,
-    splitting: true,
-    platform: "node",
-    format: "esm",
-    target: "node20",
-    // All but native modules is bundled: resolving many files takes longer than linting, and whoever installs tc-lint gets the
-    // protobufjs that it was tested with, not the one that onnx-proto asks for (docs/adr/0004).
-    external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
-    // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
-    // Of assert it needs two functions, and Node reads four modules for it.
-    // On import of node:process Node reads all of its exports.
-    alias: {
-      "string-width": "./src/report/text-width.ts",
-      assert: "./src/report/yargs-assert.ts",
-      "node:process": "./src/report/global-process.ts",
-    },
-    minifyWhitespace: true,
-    minifySyntax: true,
-    legalComments: "none",
-    logLevel: "warning",
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: "node",
+  target: "node20",
+  // All but native modules is bundled: resolving many files takes longer than linting, and whoever installs tc-lint gets the
+  // protobufjs that it was tested with, not the one that onnx-proto asks for (docs/adr/0004).
+  external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+  // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
+  // Of assert it needs two functions, and Node reads four modules for it.
+  // On import of node:process Node reads all of its exports.
+  alias: {
+    "string-width": "./src/report/text-width.ts",
+    assert: "./src/report/yargs-assert.ts",
+    "node:process": "./src/report/global-process.ts",
   },
-  {
-    alone: ["src/cli/bin.ts", "src/config.ts", "src/limits/memory-watch.ts", "src/limits/load-watch.ts"],
-    often: ["src/cli/main.ts", "src/cli/run-lint.ts", "src/api/lint-file.ts", "src/api/worker.ts"],
+  minifyWhitespace: true,
+  minifySyntax: true,
+  // Node shows the line of an error that nobody caught.
+  lineLimit: 200,
+  legalComments: "none",
+  logLevel: "warning",
+  metafile: true,
+};
+// One script, as V8 keeps the compiled code of scripts (docs/adr/0040). It lies where chunks do, one folder below dist/.
+const program = await build({
+  ...shared,
+  entryPoints: { program: "src/cli/program.ts" },
+  entryNames: "[name]-[hash]",
+  outdir: join(dist, "bin"),
+  outExtension: { ".js": ".cjs" },
+  format: "cjs",
+  define: { "import.meta.url": "tcLintProgramUrl" },
+  banner: { js: 'const tcLintProgramUrl=require("node:url").pathToFileURL(__filename).href;' },
+});
+const [programFile] = Object.keys(program.metafile.outputs);
+await inAscii(join(root, programFile));
+// Each in one file: whoever starts a process or a thread waits for it.
+const starts = await build({
+  ...shared,
+  entryPoints: {
+    "bin/tc-lint": "src/cli/bin.ts",
+    worker: "src/cli/worker.ts",
+    "memory-watch": "src/limits/memory-watch.ts",
+    "load-watch": "src/limits/load-watch.ts",
+    "verify-child": "src/verify/child.ts",
   },
-);
+  outdir: dist,
+  format: "esm",
+  define: { builtProgramFile: JSON.stringify(basename(programFile)) },
+});
+const modules = await build({
+  ...shared,
+  entryPoints: {
+    "gpu-child": "src/api/gpu-child.ts",
+    "lib/index": "src/index.ts",
+    "lib/config": "src/config.ts",
+    "action/index": "src/action/index.ts",
+    "lib/rules": "src/rules.ts",
+  },
+  outdir: dist,
+  chunkNames: "chunks/[name]-[hash]",
+  splitting: true,
+  format: "esm",
+});
+const builds = [program, starts, modules].map(({ metafile }) => metafile);
+const metafile = {
+  inputs: Object.assign({}, ...builds.map(({ inputs }) => inputs)),
+  outputs: Object.assign({}, ...builds.map(({ outputs }) => outputs)),
+};
 await writeFile(join(dist, "report-page.js"), (await buildReportPage()).text);
 await copyFile(join(root, "src/gpu/ladder/peers.py"), join(dist, "ladder-peers.py"));
 await chmod(join(dist, "bin/tc-lint.js"), 0o755);
@@ -85,6 +112,13 @@ await writeFile(join(dist, "bundled.json"), `${JSON.stringify(names, null, 2)}\n
 if (options.types) await declarations();
 for (const [file, { bytes }] of Object.entries(metafile.outputs)) {
   if (!file.includes("/chunks/")) console.log(`${file} ${(bytes / 1024).toFixed(1)} KiB`);
+}
+
+/** A script of other characters takes V8 two bytes each, and reading it longer. esbuild escapes them but in tagged templates. */
+async function inAscii(path) {
+  const text = await readFile(path, "utf8");
+  const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  await writeFile(path, text.replace(/[^\0-\x7f]/g, escaped));
 }
 
 /** All but what other scripts build there: kernels, programs for a GPU host, the page. */

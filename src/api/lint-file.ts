@@ -12,6 +12,7 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { type ByteSource, CountedSource } from "../wire/source.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
+import { noteLinted } from "./linted-here.ts";
 import { rulesOf } from "./plugins.ts";
 import { withProfile } from "./profile.ts";
 import { refuse } from "./refuse.ts";
@@ -51,6 +52,7 @@ export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHoo
     onPhase?.("inferring and costing");
     const settings = withProfile(model, priced, plan);
     const report = lintModel(model, decidedBy(model, settings));
+    noteLinted();
     const outcome: LintOutcome = {
       report,
       bound,

@@ -12,18 +12,18 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { homedir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { temporaryName } from "../onnx/temporary.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 import { foreignOwner, projectAround } from "./find-config.ts";
 import { statOf } from "./look.ts";
 import { makeFolder } from "./make-folder.ts";
+import { userCache } from "./user-cache.ts";
 
 /** Undefined where the user has none. Throws InputError where `location` is no folder. */
 export function cacheFolder(location: string | undefined, say: (notice: string) => void): string | undefined {
-  const folder = location === undefined ? (inProject(say) ?? ofUser()) : resolve(location);
+  const folder = location === undefined ? (inProject(say) ?? userCache("lint")) : resolve(location);
   if (folder === undefined) {
     say("--cache: nothing is kept: the user has no home folder; --cache-location names one");
     return undefined;
@@ -71,14 +71,6 @@ function lookAt(path: string): "absent" | "folder" | "other" {
   const seen = lstatSync(path, { throwIfNoEntry: false });
   if (seen === undefined) return "absent";
   return seen.isDirectory() ? "folder" : "other";
-}
-
-function ofUser(): string | undefined {
-  const { XDG_CACHE_HOME: xdg = "", LOCALAPPDATA: local = "" } = process.env;
-  const base = [xdg, process.platform === "win32" ? local : ""].find((path) => isAbsolute(path));
-  const home = homedir();
-  if (base !== undefined) return join(base, "tc-lint", "lint");
-  return isAbsolute(home) ? join(home, ".cache", "tc-lint", "lint") : undefined;
 }
 
 const ending = ".lint";

@@ -4,6 +4,7 @@ import * as modules from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
+import { importModule } from "../ir/import-module.ts";
 import { loadWithin } from "../limits/loading.ts";
 import { loadedScripts, ModuleGraph } from "./module-graph.ts";
 import { ranModules } from "./ran-modules.ts";
@@ -31,7 +32,7 @@ export async function runModule({ file, shown, seconds }: Module, code: string):
   const before = loadedScripts();
   let module: { readonly default?: unknown };
   try {
-    module = await loadWithin(seconds, shown, () => import(pathToFileURL(file).href));
+    module = await loadWithin(seconds, shown, () => importModule(pathToFileURL(file).href));
   } catch (error) {
     if (error instanceof InputError && error.code === "timeout") throw error;
     throw fail(`cannot be loaded: ${messageOf(error)}${hintOf(error, file)}`, error);

@@ -1,4 +1,5 @@
 /** @file What of this machine the GPU commands can use: the GPU's process is asked, and what this one sees is added. */
+import { createRequire } from "node:module";
 import { askGpu, kernelsUrl } from "./process.ts";
 import type { Check, DoctorReport } from "./protocol.ts";
 
@@ -20,7 +21,7 @@ export async function diagnose(): Promise<Diagnosis> {
 function referenceCheck(): Check {
   const what = "ONNX Runtime";
   try {
-    import.meta.resolve("onnxruntime-node");
+    createRequire(import.meta.url).resolve("onnxruntime-node");
     return { what, ok: true, detail: "is installed: validate compares with it" };
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";

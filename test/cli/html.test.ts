@@ -69,17 +69,6 @@ it("is loaded by those who ask for it alone", () => {
   for (const { text } of readers) expect(text).not.toMatch(new RegExp(`(from|import)\\s*"\\./${name}"`));
 });
 
-it("is no file that hands on what another one has: who asks for that imports it from there", () => {
-  const folder = path.join(path.dirname(bench.script), "..", "chunks");
-  const texts = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), "utf8"));
-  const asked = texts.flatMap((text) => [...text.matchAll(/import\("\.\/([^"]+)"\)/g)]);
-  expect(asked.length).toBeGreaterThan(0);
-  for (const [, name = ""] of asked)
-    expect(readFileSync(path.join(folder, name), "utf8")).not.toMatch(
-      /^import\{([\w$,]+)\}from"[^"]+";(import"[^"]+";)*export\{\1\};\n$/,
-    );
-});
-
 it("changes no other report of its run", async () => {
   writeInline(bench.folder.path);
   const args = ["model.onnx", "--exit-zero", "--no-color"];

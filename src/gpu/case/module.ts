@@ -1,6 +1,7 @@
 /** @file Cases of a family of kernels, from the module that `npm run pack:gpu` makes of them. */
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
 import { InputError } from "../../ir/errors.ts";
+import { importModule } from "../../ir/import-module.ts";
 
 /** Where `npm run pack:gpu` puts them: dist/gpu/cases/. */
 export const casesUrl = new URL("../gpu/cases/", import.meta.url);
@@ -12,7 +13,7 @@ export function moduleOf(family: string): string {
 
 /** Throws InputError `cases-missing` for a module that has none. */
 export async function casesIn(module: string): Promise<readonly KernelCase[]> {
-  const loaded: object = await import(module);
+  const loaded: object = await importModule(module);
   const cases: unknown = "cases" in loaded ? loaded.cases : undefined;
   if (!Array.isArray(cases) || !cases.every(isCase))
     throw new InputError("cases-missing", `${module} has no kernel cases: npm run pack:gpu makes it anew`);

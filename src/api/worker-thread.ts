@@ -1,10 +1,11 @@
-/** @file A worker thread: lints the models, or compares the pairs of models, that it is sent, one at a time. */
+/** @file What a worker thread does: lints the models, or compares the pairs of models, that it is sent, one at a time. */
 import { parentPort } from "node:worker_threads";
 import { invariant } from "../ir/errors.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import type { Pair, PairOutcome } from "./compare-pair.ts";
 import { failureOf } from "./failed-report.ts";
 import { lintFile } from "./lint-file.ts";
+import { hasLintedHere } from "./linted-here.ts";
 import { prepare } from "./prepare.ts";
 import { withTimelines } from "./timelines.ts";
 
@@ -14,11 +15,20 @@ export interface PairRequest {
   readonly plan: LintPlan;
 }
 
-invariant(parentPort !== null, "worker.ts runs in a worker thread only");
-const port = parentPort;
-port.on("message", (request: LintPlan | PairRequest) => {
-  void ("pair" in request ? compared(request) : linted(request)).then((answer) => port.postMessage(answer));
-});
+/** `keepCompiled` is called once, after a model was linted and its outcome sent. */
+export function answerRequests(keepCompiled: () => void): void {
+  invariant(parentPort !== null, "requests come to worker threads only");
+  const port = parentPort;
+  let isKept = false;
+  port.on("message", (request: LintPlan | PairRequest) => {
+    void ("pair" in request ? compared(request) : linted(request)).then((answer) => {
+      port.postMessage(answer);
+      if (isKept || !hasLintedHere()) return;
+      isKept = true;
+      keepCompiled();
+    });
+  });
+}
 
 async function linted(plan: LintPlan): Promise<LintOutcome> {
   try {

@@ -1,0 +1,100 @@
+/**
+ * @file Compiled code that is kept between runs: a file a program, a version of V8 and its flags, in a folder of the user's own. V8 does
+ * not check such code, so a file is used only where it is the user's own and whole. Nothing here fails a run: it is slower without.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { cachedDataVersionTag } from "node:v8";
+import { crc32 } from "node:zlib";
+import { userCache } from "../files/user-cache.ts";
+
+const ending = ".code";
+/** Of versions and sets of flags: runs under several Nodes each have theirs. */
+const mostFiles = 4;
+const checksumBytes = 4;
+const mostBytes = 64 << 20;
+
+/** Where code of this program is kept by this Node; undefined where none is to be. Node's own variables of the same meaning are heeded. */
+export function keptCodePath(programPath: string): string | undefined {
+  const { NODE_COMPILE_CACHE: asked = "", NODE_DISABLE_COMPILE_CACHE: isOff = "" } = process.env;
+  const folder = asked === "" ? userCache("code") : resolve(asked, "tc-lint");
+  if (isOff !== "" || folder === undefined) return undefined;
+  return join(
+    folder,
+    `${basename(programPath)}-${process.arch}-${cachedDataVersionTag().toString(16)}${ending}`,
+  );
+}
+
+/** Undefined where there is none that can be trusted. */
+export function readKeptCode(path: string): Buffer | undefined {
+  return unlessRefused(() => {
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
+    try {
+      const stats = fstatSync(file);
+      if (!stats.isFile() || !isOwn(stats.uid) || stats.size > mostBytes || stats.size < checksumBytes)
+        return undefined;
+      const bytes = readFileSync(file);
+      const code = bytes.subarray(0, -checksumBytes);
+      return crc32(code) === bytes.readUInt32LE(code.length) ? code : undefined;
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+/** In one step, beside others that do the same; the oldest of more than a few go. */
+export function writeKeptCode(path: string, code: Buffer): void {
+  const folder = dirname(path);
+  const temporary = `${path}.${process.pid}.tmp`;
+  unlessRefused(() => {
+    if (!isOwn(statSync(firstThere(folder)).uid)) return;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const checksum = Buffer.alloc(checksumBytes);
+    checksum.writeUInt32LE(crc32(code));
+    try {
+      writeFileSync(temporary, Buffer.concat([code, checksum]), { flag: "wx", mode: 0o600 });
+      renameSync(temporary, path);
+    } finally {
+      rmSync(temporary, { force: true });
+    }
+    const kept = readdirSync(folder)
+      .filter((name) => name.endsWith(ending) || name.endsWith(`${ending}.tmp`))
+      .map((name) => ({ name, time: statSync(join(folder, name)).mtimeMs }))
+      .sort((a, b) => b.time - a.time);
+    for (const { name } of kept.slice(mostFiles)) rmSync(join(folder, name), { force: true });
+  });
+}
+
+/** Under another user's home (sudo) nothing is made that its owner could not remove. */
+function firstThere(folder: string): string {
+  const parent = dirname(folder);
+  return statSync(folder, { throwIfNoEntry: false }) !== undefined || parent === folder
+    ? folder
+    : firstThere(parent);
+}
+
+function isOwn(uid: number): boolean {
+  return process.getuid === undefined || uid === process.getuid();
+}
+
+/** What the system refuses (no such file, a full disk, a folder that cannot be written to) only costs time. */
+function unlessRefused<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Error && "syscall" in error) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * @file Loads the program with the code that V8 compiled of it in an earlier run: parsing and compiling is most of a short run. Node
+ * keeps such code itself from 22.8 on. Imports Node's own alone: a start waits for it.
+ */
+import { readFileSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import * as vm from "node:vm";
+import { importModule } from "../ir/import-module.ts";
+import { keptCodePath, readKeptCode, writeKeptCode } from "./kept-code.ts";
+
+/**
+ * V8 11 optimises a function that ran through 66 KiB of its bytecode. Most functions of a lint run for milliseconds: code optimised
+ * for them, and again where their types widen, takes as long as the lint itself, in every worker thread. With this, what is hot for
+ * longer is optimised a few milliseconds later. Later versions compile in steps of their own, and know no such flag.
+ */
+const laterOptimizing = { v8: "11.3.", flag: "--interrupt-budget=1000000" };
+
+/** A program that was loaded. */
+export interface Loaded<Program> {
+  readonly program: Program;
+  /** Keeps what is compiled by now for runs to come; where that is done already, or is Node's to do, nothing. */
+  readonly keepCompiled: () => void;
+}
+
+/** `file`: a CommonJS script whose name changes with its text, and whose exports are a `Program`. */
+export function loadProgram<Program>(file: URL): Loaded<Program> {
+  if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(laterOptimizing.flag);
+  const require = nodeModule.createRequire(file);
+  const path = fileURLToPath(file);
+  if ("enableCompileCache" in nodeModule && typeof nodeModule.enableCompileCache === "function") {
+    nodeModule.enableCompileCache();
+    return { program: require(path), keepCompiled: () => {} };
+  }
+  const keptPath = keptCodePath(path);
+  const cachedData = keptPath === undefined ? undefined : readKeptCode(keptPath);
+  const script = new vm.Script(wrapped(readFileSync(path, "latin1")), {
+    filename: path,
+    ...(cachedData && { cachedData }),
+  });
+  const module = { exports: {} };
+  script.runInThisContext()(module.exports, require, module, path, dirname(path), importModule);
+  const isKept = cachedData !== undefined && script.cachedDataRejected !== true;
+  return {
+    program: module.exports as Program,
+    keepCompiled() {
+      if (keptPath !== undefined && !isKept) writeKeptCode(keptPath, script.createCachedData());
+    },
+  };
+}
+
+/** As Node wraps CommonJS, and with what imports modules (importModule). */
+function wrapped(text: string): string {
+  return `(function(exports,require,module,__filename,__dirname,importByLoader){${text}\n})`;
+}

@@ -1,0 +1,32 @@
+/** @file What the executable and its worker threads run: one script, whose compiled code is kept between runs (kept-code.ts). */
+import { hasLintedHere } from "../api/linted-here.ts";
+import { commandIsOver, watchTheEnd } from "./last-words.ts";
+import { main } from "./main.ts";
+import { guardStdout, StdoutError } from "./stdout.ts";
+
+/** Its exports. */
+export interface Program {
+  readonly run: typeof run;
+  readonly serve: typeof serve;
+}
+
+/** Runs a command to its end, and sets the exit code. `workerUrl` is the script of worker threads. */
+export async function run(args: readonly string[], workerUrl: URL, keepCompiled: () => void): Promise<void> {
+  guardStdout();
+  watchTheEnd();
+  try {
+    process.exitCode = await main(args, workerUrl);
+  } catch (error) {
+    if (!(error instanceof StdoutError)) throw error;
+    process.stderr.write(`tc-lint: ${error.message}\n`);
+    process.exitCode = 2;
+  }
+  if (hasLintedHere()) keepCompiled();
+  commandIsOver();
+}
+
+/** In a worker thread: answers what it is sent. */
+export async function serve(keepCompiled: () => void): Promise<void> {
+  const { answerRequests } = await import("../api/worker-thread.ts");
+  answerRequests(keepCompiled);
+}
