@@ -15,17 +15,16 @@ export interface PairRequest {
   readonly plan: LintPlan;
 }
 
-/** `keepCompiled` is called once, after a model was linted and its outcome sent. */
+/** `keepCompiled` is called once, when a model was linted; whoever has all answers ends this thread. */
 export function answerRequests(keepCompiled: () => void): void {
   invariant(parentPort !== null, "requests come to worker threads only");
   const port = parentPort;
   let isKept = false;
   port.on("message", (request: LintPlan | PairRequest) => {
     void ("pair" in request ? compared(request) : linted(request)).then((answer) => {
+      if (!isKept && hasLintedHere()) keepCompiled();
+      isKept ||= hasLintedHere();
       port.postMessage(answer);
-      if (isKept || !hasLintedHere()) return;
-      isKept = true;
-      keepCompiled();
     });
   });
 }

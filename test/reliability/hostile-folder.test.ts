@@ -82,6 +82,8 @@ function state(): ReadonlyMap<string, string> {
       const file = path.join(at, name);
       const stats = lstatSync(file);
       const kind = `${stats.mode.toString(8)} ${stats.size}`;
+      // What runs keep of tc-lint itself (test/cli/kept-code.test.ts).
+      if (file === path.join(folder.path, "own/.cache/tc-lint/code")) continue;
       if (stats.isSymbolicLink()) found.set(file, `link ${readlinkSync(file)}`);
       else if (stats.isDirectory()) visit(file);
       else found.set(file, stats.isFile() ? `${kind} ${readFileSync(file, "latin1")}` : kind);
