@@ -82,7 +82,9 @@ function branchNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeRe
   const [first, ...others] = pricedBranches(workload);
   if (first === undefined) return [];
   const graph = first.priced.path.split(":").at(-1) ?? "";
-  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes more${soOf(others)}`;
+  const lead = workload.timeline.leads?.get(first.priced);
+  const longer = lead === undefined ? "more" : `${duration(lead)} more: findings inside it save no more`;
+  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes ${longer}${soOf(others)}`;
   return [{ code: "branch", message }];
 }
 

@@ -7,14 +7,15 @@ import { summarize } from "./timeline.ts";
 import { priceFacts, type Workload } from "./workload.ts";
 
 /**
- * The same at another precision: for the cost model the same kernels, for which nodes run as one does not depend on it; an account of the
- * stack's own chooses anew.
+ * The same at another precision: for the cost model the same kernels, for which nodes run as one does not depend on it, but of branches the dearer
+ * one may be another; an account of the stack's own chooses anew.
  */
 export function pricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
   if (workload.target.precision === precision) return workload;
-  const { facts, timelineOf } = workload;
+  const { facts, timelineOf, timeline } = workload;
   const target = { ...workload.target, precision };
-  if (timelineOf !== undefined) return priceFacts(facts, { target, cost, timelineOf });
+  if (timelineOf !== undefined || timeline.leads !== undefined)
+    return priceFacts(facts, { target, cost, timelineOf });
   return repriced(workload, target, cost);
 }
 
