@@ -12,10 +12,9 @@ import { priceFacts, type Workload } from "./workload.ts";
  */
 export function pricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
   if (workload.target.precision === precision) return workload;
-  const { facts, timelineOf, timeline } = workload;
+  const { facts, timelineOf } = workload;
   const target = { ...workload.target, precision };
-  if (timelineOf !== undefined || timeline.leads !== undefined)
-    return priceFacts(facts, { target, cost, timelineOf });
+  if (timelineOf !== undefined) return priceFacts(facts, { target, cost, timelineOf });
   return repriced(workload, target, cost);
 }
 
@@ -25,6 +24,7 @@ export function pricedOn(workload: Workload, stack: Stack, cost: CostModel): Wor
 }
 
 function repriced(workload: Workload, target: Target, cost: CostModel): Workload {
+  if (workload.timeline.leads !== undefined) return priceFacts(workload.facts, { target, cost });
   const steps = workload.timeline.steps.map((step) => {
     const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
