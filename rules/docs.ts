@@ -48,11 +48,15 @@ export const ruleDocs = [
   "severity": "warn",
   "fix": "safe",
   "summary": "Finds attention whose head_dim is off the multiple that the stack's fused kernels take",
-  "markdown": "## What it does\nFinds attention whose head_dim is off the multiple that the stack's fused kernels take: 8 everywhere so far.\n\n## Why is this bad?\nA fused attention kernel loads each head's row 16 bytes at a time. A head_dim off a multiple of 8 is refused by the\nfast backends, and a slower one runs.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, sequence of 2048): head_dim from 40 to 36 takes 159 to 333 µs, from 56 to\n60 154 to 319 µs, from 96 to 100 213 to 578 µs. Multiples of 8 inside one kernel step (40, 48, 56, 64) take the same\ntime, so such a head_dim is not reported.\n\n## Example\n```onnx\ny = Attention(q, k, v)   # q, k, v: [1, 8, 2048, 36]\n```\n\n## Use instead\n```onnx\ny = Attention(q, k, v)   # q, k, v: [1, 8, 2048, 40], zeros in the last four; the scale stays 1/√36\n```\n\n## Fix safety\nSafe: zeros add nothing to a score, and the padded lanes of the result meet zero weights. The scale of the scores\nmust stay that of the true head_dim, which the fix writes out.\n\n## References\n- [cuDNN developer guide, scaled dot product attention](https://docs.nvidia.com/deeplearning/cudnn/latest/)",
+  "markdown": "## What it does\nFinds attention whose head_dim is off the multiple that the stack's fused kernels take: 8 everywhere so far. Where the stack runs attention as the\nproducts that it is written as, head_dim is the depth of one and the width of the other: the multiple is that of their format.\n\n## Why is this bad?\nA fused attention kernel loads each head's row 16 bytes at a time. A head_dim off a multiple of 8 is refused by the\nfast backends, and a slower one runs.\n\nMeasured on an H200 with cuDNN 9.19 (FP16, sequence of 2048): head_dim from 40 to 36 takes 159 to 333 µs, from 56 to\n60 154 to 319 µs, from 96 to 100 213 to 578 µs. Multiples of 8 inside one kernel step (40, 48, 56, 64) take the same\ntime, so such a head_dim is not reported.\n\n## Example\n```onnx\ny = Attention(q, k, v)   # q, k, v: [1, 8, 2048, 36]\n```\n\n## Use instead\n```onnx\ny = Attention(q, k, v)   # q, k, v: [1, 8, 2048, 40], zeros in the last four; the scale stays 1/√36\n```\n\n## Fix safety\nSafe: zeros add nothing to a score, and the padded lanes of the result meet zero weights. The scale of the scores\nmust stay that of the true head_dim, which the fix writes out.\n\n## References\n- [cuDNN developer guide, scaled dot product attention](https://docs.nvidia.com/deeplearning/cudnn/latest/)",
   "messages": [
     {
       "id": "misaligned",
       "text": "head_dim {headDim} is off the multiple of {multiple}: fast attention kernels refuse it; pad to {padded}"
+    },
+    {
+      "id": "written",
+      "text": "head_dim {headDim} is off the multiple of {multiple}: both products of the attention run slower {format} kernels; pad to {padded}"
     }
   ]
 },

@@ -1,10 +1,12 @@
 import type { AttentionWork } from "../src/lint/context.ts";
 import { alignUp } from "../src/lint/padding-sizes.ts";
 import { defineRule } from "../src/lint/rule.ts";
+import { headsOffMultiple } from "../src/lint/written-heads.ts";
 
 /**
  * ## What it does
- * Finds attention whose head_dim is off the multiple that the stack's fused kernels take: 8 everywhere so far.
+ * Finds attention whose head_dim is off the multiple that the stack's fused kernels take: 8 everywhere so far. Where the stack runs attention as the
+ * products that it is written as, head_dim is the depth of one and the width of the other: the multiple is that of their format.
  *
  * ## Why is this bad?
  * A fused attention kernel loads each head's row 16 bytes at a time. A head_dim off a multiple of 8 is refused by the
@@ -39,6 +41,8 @@ export default defineRule({
   messages: {
     misaligned:
       "head_dim {headDim} is off the multiple of {multiple}: fast attention kernels refuse it; pad to {padded}",
+    written:
+      "head_dim {headDim} is off the multiple of {multiple}: both products of the attention run slower {format} kernels; pad to {padded}",
   },
   *check(context) {
     const multiple = context.target.stack.attention.headDimMultiple;
@@ -60,5 +64,7 @@ export default defineRule({
         saves,
       };
     }
+    for (const { at, covers, saves, ...data } of headsOffMultiple(context))
+      if (saves.microseconds > 0) yield { at, covers, message: "written", data, saves };
   },
 });

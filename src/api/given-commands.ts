@@ -33,7 +33,7 @@ export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintO
 type Given = (command: string) => string | null;
 
 function commandsFor(report: ModelReport, given: Given, why?: string): ModelReport {
-  const { findings, groups, account, unlisted } = report;
+  const { findings, groups, account, unlisted, suppressions } = report;
   const ofFinding = <E extends Pick<FindingGroup, "fix" | "fixCommand">>(entry: E): E => {
     if (entry.fixCommand === null) return entry;
     const fixCommand = given(entry.fixCommand);
@@ -49,6 +49,7 @@ function commandsFor(report: ModelReport, given: Given, why?: string): ModelRepo
     findings: findings.map(ofFinding),
     groups: groups.map(ofGroup),
     account: account.map((step) => ofStep(step, given)),
+    ...(suppressions === undefined ? {} : { suppressions: suppressions.map(ofFinding) }),
     ...(unlisted === undefined
       ? {}
       : {

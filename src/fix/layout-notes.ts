@@ -28,8 +28,7 @@ export function withLayoutNotes(
 }
 
 function withUndone(fixed: FixedModel, { target: { stack }, options, passes }: FixSettings): FixedModel {
-  const setting = layoutSettingOf(stack);
-  if (setting === undefined || !undoesLayout(stack, options.nhwcForm)) return fixed;
+  if (!undoesLayout(stack, options.nhwcForm)) return fixed;
   if (options.nhwcIo && passes.every(({ name }) => name !== "channels-last"))
     return withNote(
       fixed,
@@ -37,7 +36,12 @@ function withUndone(fixed: FixedModel, { target: { stack }, options, passes }: F
     );
   const isWritten = fixed.regions.some(({ pass }) => pass === "channels-last");
   if (!isWritten) return fixed;
-  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: nothing is gained on ${stack.id}. Its provider option ${setting.option} (--stack ${setting.stack}) runs NHWC of the file as it was; --target ort-cuda writes nodes that stay NHWC${options.nhwcIo ? ends : ""}`;
+  const setting = layoutSettingOf(stack);
+  const runs =
+    setting === undefined
+      ? "It runs NHWC by itself"
+      : `Its provider option ${setting.option} (--stack ${setting.stack}) runs NHWC of the file as it was; --target ort-cuda writes nodes that stay NHWC`;
+  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: nothing is gained on ${stack.id}. ${runs}${options.nhwcIo ? ends : ""}`;
   return withNote(fixed, message);
 }
 

@@ -63,6 +63,8 @@ export interface Stack {
    * the borders itself; or a setting of it: without that it runs NCHW, whatever a file spells (docs/adr/0039).
    */
   readonly layout: "file" | "stack" | LayoutSetting;
+  /** Whether Transposes cancel as it loads a file: what a file spells in NHWC by operators that every runtime has is NCHW again. */
+  readonly cancelsTransposes: boolean;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;
@@ -130,6 +132,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
+    cancelsTransposes: true,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -146,6 +149,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
+    cancelsTransposes: true,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -162,6 +166,7 @@ const rows = {
     padsInside: true,
     attention: cudnnAttention,
     layout: "stack",
+    cancelsTransposes: false,
     float32: inTf32,
     fuses: fusesAll,
     betweenKernels: 0,
@@ -179,6 +184,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "stack",
+    cancelsTransposes: false,
     float32: asPyTorch,
     fuses: {
       ...fusesAll,
@@ -203,6 +209,7 @@ const rows = {
     padsInside: false,
     attention: cudnnAttention,
     layout: "file",
+    cancelsTransposes: false,
     float32: inFp32,
     fuses: {
       bias: false,
@@ -229,6 +236,7 @@ const rows = {
     padsInside: false,
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: "stack",
+    cancelsTransposes: false,
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     betweenKernels: 0,
@@ -246,9 +254,12 @@ export function layoutSettingOf({ layout }: Pick<Stack, "layout">): LayoutSettin
   return typeof layout === "object" ? layout : undefined;
 }
 
-/** Whether it runs NCHW all the same where a file spells NHWC in a form that every runtime can run. */
-export function undoesLayout(stack: Pick<Stack, "layout">, form: "portable" | "ort-cuda"): boolean {
-  return form === "portable" && layoutSettingOf(stack) !== undefined;
+/** Whether what a file spells in NHWC, in a form that every runtime can run, is what it runs without that. */
+export function undoesLayout(
+  { cancelsTransposes }: Pick<Stack, "cancelsTransposes">,
+  form: "portable" | "ort-cuda",
+): boolean {
+  return form === "portable" && cancelsTransposes;
 }
 
 /** "TF32 on ort-cuda; FP32 on cudnn": what each stack multiplies FP32 in where nobody asks for anything else. */

@@ -9,6 +9,7 @@ import type { Changed } from "../ir/fix-command.ts";
 import { isHalf } from "../ir/fix-command.ts";
 import { pushAll } from "../ir/lists.ts";
 import { type AccountState, type AccountStep, type AccountStepName, accountOf } from "../workload/account.ts";
+import { Room } from "../workload/room.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
@@ -66,21 +67,34 @@ function keepWithin(groups: readonly Group[], step: number): void {
  */
 export function shareOutTime(groups: readonly Group[], states: States): void {
   const layout = claimedLayout(groups, states);
+  const behind = (each: Step) => layout?.timeOf(each) ?? each.microseconds;
+  const room = new Room(states.later.timeline, (each) => each.microseconds - behind(each));
   const left = new Map<Step, number>();
   for (const step of estimatedIn(states)) {
     for (const group of inStep(groups, step)) {
       if (group.saves === null) continue;
       const covered = [...group.covers];
-      const behind = (each: Step) => layout?.timeOf(each) ?? each.microseconds;
       const now = sumOf(covered.map(behind));
       const taken = sumOf(covered.map((each) => each.microseconds)) - now;
       const rest = new Map(covered.map((each) => [each, left.get(each) ?? behind(each)]));
-      const available = Math.min(sumOf(rest.values()), Math.max(0, group.saves.microseconds - taken));
+      const available = Math.min(room.of(rest), Math.max(0, group.saves.microseconds - taken));
       const most = sumOf(rest.values());
       group.saves = capped(group.saves, available, now);
+      room.take(rest, group.saves.microseconds);
       const kept = most > 0 ? 1 - group.saves.microseconds / most : 0;
       for (const [each, time] of rest) left.set(each, time * kept);
     }
+  }
+}
+
+/** Lowers what later steps could save to what the model then takes less, where another branch is what it takes from some point on. */
+export function keepWithinBranches(groups: readonly Group[], states: States): void {
+  const room = new Room(states.later.timeline);
+  for (const group of estimatedIn(states).flatMap((step) => inStep(groups, step))) {
+    if (group.saves === null) continue;
+    const times = new Map(Array.from(group.covers, (each) => [each, each.microseconds]));
+    const most = room.of(times);
+    if (most < group.saves.microseconds) group.saves = capped(group.saves, most, group.saves.of);
   }
 }
 

@@ -2,6 +2,7 @@
 import { pushAll } from "../ir/lists.ts";
 import {
   claimedLayout,
+  keepWithinBranches,
   keepWithinSteps,
   lintAccount,
   type States,
@@ -52,6 +53,7 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   const occurrences = new Map<string, number>();
   const needsAll = settings.layers === true || settings.verbose === true;
   const layout = claimedLayout(groups, states);
+  keepWithinBranches(groups, states);
   // A step that is taken is listed, however many causes it has.
   const standing = (group: Group): Standing =>
     layout !== undefined && stepOf(group) === "layout" && !mayBeNothing(group.saves)

@@ -1,9 +1,11 @@
 /** @file What is worth knowing and no finding: what inference noticed that is odd, and what decides the time where Tensor Cores do not. */
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
+import { constantBehind } from "../facts/origin.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { compact, duration } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
+import { numbersOf } from "../ops/shape.ts";
 import { countedOnce, pricedBranches } from "../workload/branches.ts";
 import { isOfCodes } from "../workload/codes.ts";
 import type { CostedProduct } from "../workload/product.ts";
@@ -26,6 +28,7 @@ export function workloadNotices(workload: Workload): NoticeReport[] {
   return [
     ...memoryNotices(workload.timeline),
     ...dataNotices(workload),
+    ...maskNotices(workload.products),
     ...typeNotices(workload.products, workload.target),
   ];
 }
@@ -82,7 +85,9 @@ function branchNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeRe
   const [first, ...others] = pricedBranches(workload);
   if (first === undefined) return [];
   const graph = first.priced.path.split(":").at(-1) ?? "";
-  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes more${soOf(others)}`;
+  const lead = workload.timeline.leads?.get(first.priced);
+  const longer = lead === undefined ? "more" : `${duration(lead)} more: findings inside it save no more`;
+  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes ${longer}${soOf(others)}`;
   return [{ code: "branch", message }];
 }
 
@@ -99,6 +104,22 @@ function foundNotices({ steps }: Timeline): NoticeReport[] {
 
 function dependsOnData(work: Step["work"]): boolean {
   return work.kind === "traffic" && (work.mostOperations ?? work.mostBytes) !== undefined;
+}
+
+/** Of one mask for all heads that is stored, and whose elements nobody has read: whether it hides keys ahead decides how many scores are computed. */
+function maskNotices(products: readonly CostedProduct[]): NoticeReport[] {
+  const masks = products.flatMap(({ sizes, decomposed, scope }) => {
+    const mask = sizes.kind === "attention" && !sizes.causal ? decomposed?.mask : undefined;
+    const stored = mask && constantBehind(mask, scope);
+    const fact = stored && scope.fact(stored);
+    if (stored === undefined || fact?.kind !== "tensor" || numbersOf(fact.elements) !== undefined) return [];
+    const [rows, ...others] = scope.shape(mask)?.toReversed().slice(1) ?? [];
+    return rows !== undefined && rows !== 1 && others.every((dim) => dim === 1) ? [stored] : [];
+  });
+  const [first, ...others] = new Set(masks);
+  if (first === undefined) return [];
+  const message = `what "${first.name}" masks is not read: its attention is priced as if no key were hidden, and takes another time where it is causal${soOf(others)}`;
+  return [{ code: "mask-unread", message }];
 }
 
 /** What `--fix` would gain here and another stack lose. */

@@ -16,23 +16,34 @@ export function ofDearerBranches(timeline: Timeline, { root }: Facts): Timeline 
   if (root.children.size === 0) return timeline;
   const own = new Map<Scope, number>();
   for (const { scope, microseconds } of timeline.steps) own.set(scope, (own.get(scope) ?? 0) + microseconds);
-  const idle = new Set<Scope>();
-  noteIdle(root, own, idle);
-  if (idle.size === 0) return timeline;
-  return timelineOf(timeline.steps.filter(({ scope }) => !isIn(scope, idle)));
+  const chosen: Chosen = { idle: new Set(), leads: new Map() };
+  choose(root, own, chosen);
+  const { idle, leads } = chosen;
+  if (leads.size === 0) return timeline;
+  return { ...timelineOf(timeline.steps.filter(({ scope }) => !isIn(scope, idle))), leads };
 }
 
-/** What a graph takes with all that is in it, of branches the dearest; the others are `idle`. */
-function noteIdle(scope: Scope, own: ReadonlyMap<Scope, number>, idle: Set<Scope>): number {
+interface Chosen {
+  /** Branches that are not priced. */
+  readonly idle: Set<Scope>;
+  readonly leads: Map<Scope, number>;
+}
+
+/** What a graph takes with all that is in it, of branches the dearest. */
+function choose(scope: Scope, own: ReadonlyMap<Scope, number>, chosen: Chosen): number {
   let total = own.get(scope) ?? 0;
   for (const [node, graphs] of scope.children) {
-    const times = graphs.map((graph) => noteIdle(graph, own, idle));
-    const sum = times.reduce((all, time) => all + time, 0);
-    const most = times.reduce((dearest, time) => Math.max(dearest, time), 0);
-    total += isChoice(node, graphs) ? most : sum;
-    if (!isChoice(node, graphs)) continue;
-    const dearest = times.indexOf(most);
-    for (const [index, graph] of graphs.entries()) if (index !== dearest) idle.add(graph);
+    const ranked = graphs
+      .map((graph) => ({ graph, time: choose(graph, own, chosen) }))
+      .sort((a, b) => b.time - a.time);
+    const [first, second] = ranked;
+    if (first === undefined || second === undefined || !isChoice(node, graphs)) {
+      for (const { time } of ranked) total += time;
+      continue;
+    }
+    total += first.time;
+    chosen.leads.set(first.graph, first.time - second.time);
+    for (const { graph } of ranked.slice(1)) chosen.idle.add(graph);
   }
   return total;
 }

@@ -83,8 +83,8 @@ export class Operators {
     const strides = this.#viewOf(node);
     if (strides !== undefined) {
       const [input] = node.inputs;
-      const before = isTranspose(node) ? undefined : input && this.#placed.get(input)?.by;
-      this.#leave(node, strides, before ?? node);
+      const before = input && this.#placed.get(input)?.by;
+      this.#leave(node, strides, isTranspose(node) || this.#repeats(node) ? node : (before ?? node));
       return view;
     }
     if (pattern === "none") return { copies: this.#copies(node, [0], () => false), pass: "view" };
@@ -116,6 +116,14 @@ export class Operators {
     if (isSlicing(node)) return strides;
     if (isRepeating(node)) return expandedStrides(sizes, strides, shape);
     return isGathering(node) ? this.#selected(node, strides) : undefined;
+  }
+
+  /** Whether elements are read several times over, so that a copy is of more of them than there were. */
+  #repeats(node: Node): boolean {
+    const [from, to] = [node.inputs[0], node.outputs[0]].map(
+      (value) => value && sizesOf(value, this.#scope, this.#bound),
+    );
+    return isRepeating(node) && volume(to ?? []) > volume(from ?? []);
   }
 
   #permuted(node: Node, strides: Strides): Strides {

@@ -7,8 +7,8 @@ import { summarize } from "./timeline.ts";
 import { priceFacts, type Workload } from "./workload.ts";
 
 /**
- * The same at another precision: for the cost model the same kernels, for which nodes run as one does not depend on it; an account of the
- * stack's own chooses anew.
+ * The same at another precision: for the cost model the same kernels, for which nodes run as one does not depend on it, but of branches the dearer
+ * one may be another; an account of the stack's own chooses anew.
  */
 export function pricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
   if (workload.target.precision === precision) return workload;
@@ -24,6 +24,7 @@ export function pricedOn(workload: Workload, stack: Stack, cost: CostModel): Wor
 }
 
 function repriced(workload: Workload, target: Target, cost: CostModel): Workload {
+  if (workload.timeline.leads !== undefined) return priceFacts(workload.facts, { target, cost });
   const steps = workload.timeline.steps.map((step) => {
     const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };

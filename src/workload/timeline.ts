@@ -64,6 +64,11 @@ export interface Timeline {
   readonly families: Readonly<Record<Family, number>>;
   /** Set where the stack's own planner made it, and not the cost model. */
   readonly planned?: PlannedSizes | undefined;
+  /**
+   * Branches that are priced, of nodes that run one of several: microseconds that each takes longer than the dearest of the others. Absent where
+   * nothing has branches, and where another account than the cost model's says what runs.
+   */
+  readonly leads?: ReadonlyMap<Scope, number> | undefined;
   stepOf(node: Node, scope: Scope): Step | undefined;
 }
 

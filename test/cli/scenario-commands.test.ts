@@ -77,6 +77,15 @@ describe("commands of findings", () => {
     );
   });
 
+  test("of what is suppressed name it as well", async () => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    const overrides = [{ nodes: ["*"], rules: { TC102: "off" } }];
+    bench.folder.write("tc-lint.config.json", JSON.stringify({ overrides }));
+    const { models } = await bench.jsonOf(["head.onnx", "--dim", "batch=4096,8192", "--show-suppressed"]);
+    const commands = models.map(({ suppressions = [] }) => suppressions.map(({ fixCommand }) => fixCommand));
+    expect(commands).toEqual([["--fix --dim batch=4096"], ["--fix --dim batch=8192"]]);
+  });
+
   test("name no size that a model has no place for, and a note names that", async () => {
     bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
     bench.folder.write("fixed.onnx", bytesOf(headModel()));

@@ -67,6 +67,20 @@ describe("NHWC that is written for ort-cuda", () => {
     expect(said.map(({ message }) => message)).toEqual([expect.stringContaining("--stack ort-cuda-nhwc")]);
   });
 
+  it("is what prefer_nhwc runs of the file as it was, in both accounts of it", async () => {
+    const nhwc = { stack: "ort-cuda-nhwc" } as const;
+    const row = (await lint(inNhwc, { minSaving: 0 })).account.find(({ step }) => step === "layout");
+    const [own, before] = [await lint(inNhwc, nhwc), await lint(convolutions, nhwc)];
+    expect(own.predicted.microseconds).toBeCloseTo(before.predicted.microseconds, 9);
+    expect(row?.microseconds).toBeCloseTo(own.predicted.microseconds, 9);
+    const { account, notes } = await fix(convolutions, { ...named, ...nhwc, dryRun: true });
+    expect(account?.map(({ step }) => step)).not.toContain("layout");
+    const said = notes.filter(({ message }) => /turns this NHWC back into NCHW/.test(message));
+    expect(said.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/gained on ort-cuda-nhwc\. It runs NHWC by itself$/),
+    ]);
+  });
+
   it("keeps a Transpose at each image that --nhwc-io turned, and says so", async () => {
     const output = path.join(path.dirname(convolutions), "ends.onnx");
     const { notes } = await fix(convolutions, { ...named, nhwcIo: true, output });

@@ -1,7 +1,7 @@
 /** What `--fix` decides is what lint claims: padding that it declines is nobody's, and what its step saves has a finding. */
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
-import { linear } from "../../fixtures/layers.ts";
+import { attention, linear } from "../../fixtures/layers.ts";
 import { rules } from "../../rules/index.ts";
 import { fix } from "../../src/api/fix.ts";
 import { type LintOptions, lint } from "../../src/api/lint.ts";
@@ -11,6 +11,38 @@ import { lint as lintOpen } from "../rules/lint.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 
 const safe = new Set(rules.filter(({ fix }) => fix === "safe").map(({ code }) => code));
+
+describe("heads off the multiple in attention that is written out", () => {
+  const width = 512;
+  const projected = (headDim: number) =>
+    model({ name: "heads", opset: 17 }, (graph) => {
+      const x = graph.input("x", [1, 1024, width]);
+      const shape = graph.weight([4], { dtype: "int64", values: [1, 1024, 8, headDim] });
+      const [q = "", k = "", v = ""] = ["q", "k", "v"].map((name) => {
+        const flat = linear(graph, x, width, 8 * headDim, { name });
+        return graph.node("Transpose", [graph.node("Reshape", [flat, shape])], { perm: [0, 2, 1, 3] });
+      });
+      const mixed = graph.node("Transpose", [attention(graph, q, k, v, headDim)], { perm: [0, 2, 1, 3] });
+      const merged = graph.weight([3], { dtype: "int64", values: [1, 1024, 8 * headDim] });
+      const joined = graph.node("Reshape", [mixed, merged]);
+      graph.output(linear(graph, joined, 8 * headDim, width, { name: "out" }));
+    });
+
+  it.each([20, 33, 36, 44])("of %i are padded by --fix, and claimed, be all else aligned", (headDim) => {
+    const { account, groups } = lintOpen(modelFromBytes(projected(headDim)), {
+      stack: "cudnn",
+      decided: true,
+      minSaving: 0.005,
+    });
+    const safe = account.find(({ step }) => step === "safe")?.saves?.microseconds ?? 0;
+    const claimed = groups.filter(({ step }) => step === "safe");
+    expect(safe).toBeGreaterThan(5);
+    expect(claimed.map(({ code }) => code)).toContain("TC103");
+    const sum = claimed.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+    expect(sum / safe).toBeGreaterThan(0.9);
+    expect(sum).toBeLessThanOrEqual(safe + 1e-6);
+  });
+});
 
 describe("what the decision declines", () => {
   eachModel<LintOptions>([

@@ -124,9 +124,17 @@ describe("head_dim", () => {
       find(code, heads(headDim), { stack }).map((each) => [code, each.saves === null]),
     );
 
-  it("of attention that runs as the nodes it is written as is no size of a fused kernel", () => {
-    const codes = ["TC103", "TC104", "TC401"].flatMap((code) => find(code, heads(36)).map(() => code));
-    expect(codes).toEqual(["TC401"]);
+  const saidWritten = (headDim: number, precision: "fp16" | "tf32" = "fp16") =>
+    ["TC103", "TC104", "TC401"].flatMap((code) => find(code, heads(headDim), { precision }).map(() => code));
+
+  it("of attention that runs as the nodes it is written as is no size of a fused kernel, but of two products", () => {
+    expect(saidWritten(40)).toEqual(["TC401"]);
+    expect(saidWritten(36)).toEqual(["TC103", "TC401"]);
+    expect(saidWritten(36, "tf32")).not.toContain("TC103");
+    const [found] = find("TC103", heads(36));
+    expect(found?.message).toBe(
+      "head_dim 36 is off the multiple of 8: both products of the attention run slower FP16 kernels; pad to 40",
+    );
   });
 
   it("40 is free: named, with no gain claimed", () => {

@@ -70,6 +70,17 @@ describe("a kernel a node", () => {
     expect(launched(build)).toEqual(["Transpose permute", "MatMul"]);
   });
 
+  it("owes copies of shared heads to what repeats them, whatever order they lie in", () => {
+    const build = (graph: GraphBuilder) => {
+      const heads = graph.node("Reshape", [graph.input("x", [1, 64, 96]), ints(graph, 1, 64, 2, 48)]);
+      const keys = graph.node("Relu", [graph.node("Transpose", [heads], { perm: [0, 2, 1, 3] })]);
+      const own = graph.node("Unsqueeze", [keys, ints(graph, 2)]);
+      const shared = graph.node("Expand", [own, ints(graph, 1, 2, 3, 64, 48)]);
+      graph.output(graph.node("Reshape", [shared, ints(graph, 1, 6, 64, 48)]));
+    };
+    expect(launched(build)).toEqual(["Relu relu", "Expand permute"]);
+  });
+
   it("brings rows in order for a norm, and reads two orders of one addition element by element", () => {
     const build = (graph: GraphBuilder) => {
       const x = graph.input("x", [1, 96, 32, 32]);
