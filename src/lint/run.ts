@@ -17,7 +17,7 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import { contradictionNotices, elsewhereNotices, plannedNotices, workloadNotices } from "./notices.ts";
+import { elsewhereNotices, noticesOf } from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -74,9 +74,15 @@ export interface LintSettings extends WorkloadSettings {
   readonly configFiles: readonly string[];
 }
 
-/** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
-export function lintModel(model: Model, settings: LintSettings): ModelReport {
-  const workload = priceModel(model, settings);
+/**
+ * Lints an open model; `price` may know what it takes already. Throws InputError where shapes or symbols given by the user do not fit it.
+ */
+export function lintModel<M extends Model>(
+  model: M,
+  settings: LintSettings,
+  price: (model: M, settings: WorkloadSettings) => Workload = priceModel,
+): ModelReport {
+  const workload = price(model, settings);
   checkFile(workload.facts);
   return lintWorkload(workload, settings);
 }
@@ -248,9 +254,7 @@ function assemble(
     skipped: skippedOf(context),
     notices: [
       ...settings.notices,
-      ...contradictionNotices(facts),
-      ...plannedNotices(timeline),
-      ...workloadNotices(context),
+      ...noticesOf(context.workload, target),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),

@@ -1,7 +1,8 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
+import { asStoredNotice } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
-import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
+import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -12,6 +13,11 @@ const precisionNames = {
   int8: "INT8",
   fp32: "FP32",
 } as const satisfies Record<AccountStep["precision"], string>;
+
+/** What a model is predicted in: the precision that was asked for, or what the file stores where no fix brings it to that. */
+export function predictedIn({ target, notices }: Pick<ModelReport, "target" | "notices">): string {
+  return notices.some(({ code }) => code === asStoredNotice) ? precisionNames["as-is"] : target.precision;
+}
 
 const setting = "a setting of the stack";
 

@@ -12,10 +12,11 @@ import { extractProducts, type Product, type UnresolvedProduct } from "../facts/
 import { undoesLayout } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
+import type { Half } from "../ir/fix-command.ts";
 import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork, isNothing } from "../ops/work.ts";
-import { asBroughtToHalf } from "./already-half.ts";
+import { asBroughtToHalf, asStoredTarget } from "./already-half.ts";
 import { ofDearerBranches } from "./branches.ts";
 import { whyFloats } from "./codes.ts";
 import { checkOutputs } from "./emptied.ts";
@@ -30,6 +31,8 @@ export interface PriceSettings {
   readonly cost: CostModel;
   /** An account of its own, for a stack that has one: the workload's timeline is the cost model's. */
   readonly timelineOf?: ((workload: Workload) => Timeline | undefined) | undefined;
+  /** A half that no fix brings the model to: a target that asks for it has what the file stores. */
+  readonly unstored?: Half | undefined;
 }
 
 /** What facts and times depend on: `shapes` and `dims` are sizes that the user gives. */
@@ -60,7 +63,8 @@ export function priceModel(model: Model, settings: WorkloadSettings): Workload {
 }
 
 /** The same where a model has been inferred before, at the sizes of its facts; other symbols get plausible ones. */
-export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: PriceSettings): Workload {
+export function priceFacts(facts: Facts, settings: PriceSettings): Workload {
+  const { target: asked, cost, timelineOf } = settings;
   const { model } = facts;
   const bindings = new Map([...plausibleSizes(model, facts.symbols, facts.bindings), ...facts.bindings]);
   const { products: found, unresolved } = extractProducts(facts, {
@@ -70,7 +74,8 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
   });
   const timeOf = (product: Product, on: Target) =>
     costProduct(product, bindings, { target: on, cost })?.microseconds ?? 0;
-  const target = asBroughtToHalf(asked, found, timeOf);
+  const isUnstored = asked.precision === settings.unstored;
+  const target = isUnstored ? asStoredTarget(asked) : asBroughtToHalf(asked, found, timeOf);
   const costed = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
   const whole = buildTimeline({ facts, products: costed, bindings, target, cost });
   const timeline = ofDearerBranches(whole, facts);
