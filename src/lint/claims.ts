@@ -8,7 +8,13 @@ import { combineSavings } from "../cost/saving.ts";
 import type { Changed } from "../ir/fix-command.ts";
 import { isHalf } from "../ir/fix-command.ts";
 import { pushAll } from "../ir/lists.ts";
-import { type AccountState, type AccountStep, type AccountStepName, accountOf } from "../workload/account.ts";
+import {
+  type AccountState,
+  type AccountStep,
+  type AccountStepName,
+  accountOf,
+  withHalfNeeded,
+} from "../workload/account.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
@@ -173,7 +179,7 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     const casts = last.castsIn === undefined ? {} : { castsIn: last.castsIn };
     account.push({ step, ...behind(last, saves), saves, precision: last.precision, ...casts });
   }
-  return account;
+  return withHalfNeeded(account);
 }
 
 /** Of microseconds that are added up in another order. */

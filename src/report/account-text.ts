@@ -98,13 +98,20 @@ const names: Readonly<
   half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
   layout: (step) => [step.setting === undefined ? "layout" : `with ${step.setting.option}`, layoutWay(step)],
-  author: () => ["by its author", "in the network or its export"],
+  author: (step) => ["by its author", `in the network or its export${ifInHalf(step)}`],
 };
 
+/** What is told of a file in half that no command is sure to gain by. */
+function ifInHalf({ restsOn }: AccountStep): string {
+  return restsOn === undefined ? "" : `, if in ${precisionNames[restsOn]}`;
+}
+
 /** Where the command stores half, and what its Casts take is not known: the file takes more than the row says. */
-function layoutWay({ command = "", written, castsIn, setting: of }: AccountStep): string {
+function layoutWay(step: AccountStep): string {
+  const { command = "", written, castsIn, setting: of } = step;
   const way = of === undefined ? command : `set it, and lint with --stack ${of.stack}`;
   if (written !== undefined) return `${way}; as stored ${writtenTimes(written)}`;
+  if (step.restsOn !== undefined) return `${way}${ifInHalf(step)}`;
   return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
 }
 
