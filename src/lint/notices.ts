@@ -123,10 +123,15 @@ function typeNotices(products: readonly CostedProduct[], target: Target): Notice
 }
 
 /**
- * A prediction in the types that the file stores where `asked` is a half that no fix brings it to: codes, operators without a form in it, the other half.
+ * A prediction in the types that the file stores where `asked` is a half that no fix brings it to (codes, operators without a form in it, the other half),
+ * or INT8, which it is in.
  */
 function storedNotices(asked: Target, { target, products }: Workload): NoticeReport[] {
   const { precision } = asked;
+  if (precision === "int8" && target.precision !== precision) {
+    const message = `its products are of codes already, which ${target.stack.id} multiplies as such: predicted as the file is stored`;
+    return [{ code: "quantized-already", message }];
+  }
   if (!isHalf(precision) || target.precision === precision) return [];
   if (products.some(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === precision)) return [];
   const message = `no fix stores the file in ${precision.toUpperCase()}: everything here is predicted in the types that it stores`;

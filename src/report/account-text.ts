@@ -74,7 +74,6 @@ function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
 const toCodes = {
   none: "once somebody has quantized it",
   some: "once somebody has quantized the rest",
-  all: "its products are of codes as it is",
   "as-floats": "where its codes are multiplied (TC205)",
 } as const satisfies Record<NonNullable<AccountStep["quantized"]> | "none", string>;
 

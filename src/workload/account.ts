@@ -61,7 +61,7 @@ export interface AccountStep {
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
   /** Of a step to INT8: how far the file is quantized already, which is not what the step asks of anyone. */
-  readonly quantized?: Quantized;
+  readonly quantized?: Exclude<Quantized, "all">;
   /** Set where no fix brings the file to the step's precision: it has no products that could be stored in it. */
   readonly unwritten?: true;
   /** Of a layout that no file decides: the setting of the stack that does, and the stack with it. */
@@ -159,7 +159,7 @@ function isToHalf({ step, workload }: Pick<AccountState, "step" | "workload">): 
 function codesOf(step: AccountStepName, { products, target }: Workload): Pick<AccountStep, "quantized"> {
   const isAsked = step === "precision" && target.precision === "int8";
   const quantized = isAsked ? quantizedIn(products, target) : undefined;
-  return quantized === undefined ? {} : { quantized };
+  return quantized === undefined || quantized === "all" ? {} : { quantized };
 }
 
 /** What is said of it beside the workload. */

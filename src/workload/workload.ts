@@ -18,7 +18,7 @@ import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork, isNothing } from "../ops/work.ts";
 import { asBroughtToHalf, asStoredTarget } from "./already-half.ts";
 import { ofDearerBranches } from "./branches.ts";
-import { whyFloats } from "./codes.ts";
+import { quantizedIn, whyFloats } from "./codes.ts";
 import { checkOutputs } from "./emptied.ts";
 import type { CostedProduct } from "./product.ts";
 import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
@@ -41,7 +41,7 @@ export interface WorkloadSettings extends PriceSettings, BindOptions {}
 export interface Workload {
   readonly model: Model;
   readonly facts: Facts;
-  /** What was asked for, in the types that the file stores where half precision leaves those as they are. */
+  /** What was asked for, in the types that the file stores where half precision leaves those as they are, and INT8 where they are codes that it multiplies. */
   readonly target: Target;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
@@ -74,9 +74,12 @@ export function priceFacts(facts: Facts, settings: PriceSettings): Workload {
   });
   const timeOf = (product: Product, on: Target) =>
     costProduct(product, bindings, { target: on, cost })?.microseconds ?? 0;
-  const isUnstored = asked.precision === settings.unstored;
+  const costedOn = (on: Target) =>
+    found.flatMap((product) => costProduct(product, bindings, { target: on, cost }) ?? []);
+  const isQuantized = () => asked.precision === "int8" && quantizedIn(costedOn(asked), asked) === "all";
+  const isUnstored = asked.precision === settings.unstored || isQuantized();
   const target = isUnstored ? asStoredTarget(asked) : asBroughtToHalf(asked, found, timeOf);
-  const costed = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
+  const costed = costedOn(target);
   const whole = buildTimeline({ facts, products: costed, bindings, target, cost });
   const timeline = ofDearerBranches(whole, facts);
   const products =

@@ -131,6 +131,20 @@ describe.each(stacks)("a file that no fix brings to half, on %s", (stack) => {
   );
 });
 
+describe.each(["tensorrt", "tc-runtime"] as const)("INT8 of a file of codes, on %s", (stack) => {
+  it.each(Object.entries(models))("has one account: %s", async (name, bytes) => {
+    const file = folder.write(`${name}.onnx`, bytes);
+    const { account, notices } = await lint(file, { stack, precision: "int8" });
+    expect(notices.map(({ code }) => code)).toContain("quantized-already");
+    const ofCommands = account.filter(({ step }) => step !== "author");
+    for (const repair of [{}, { nhwc: true, nhwcOnlyWhereFaster: true }]) {
+      const entry = await fix(file, { stack, precision: "int8", ...repair, dryRun: true });
+      expect(entry.account?.map(({ step }) => step)).toEqual(ofCommands.map(({ step }) => step));
+      for (const [index, step] of ofCommands.entries()) expectAlike(entry.account?.[index], step);
+    }
+  });
+});
+
 describe("what is said of it", () => {
   it("is the types that it stores, where half is asked for", async () => {
     const report = await lint(models["convolutions"] ?? old, { stack: "ort-cuda", precision: "fp16" });
