@@ -7,6 +7,7 @@ import type { OtherStack } from "../workload/elsewhere.ts";
 import { checkFile } from "../workload/emptied.ts";
 import type { Step } from "../workload/timeline.ts";
 import { pricedSizes, priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
+import { basisOf } from "./basis.ts";
 import { type Budget, budgetReports } from "./budgets.ts";
 import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
@@ -215,11 +216,8 @@ function assemble(
   const { target } = settings;
   const sizes = pricedSizes(context);
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
-  const isFitted = settings.cost.measured(target);
-  const fitted = target.stack.known === "measured" ? "measured" : "kernels";
   const { profile } = settings;
-  const predictedBy = timeline.planned !== undefined ? "planned" : isFitted ? fitted : "datasheet";
-  const basis = profile === undefined ? predictedBy : "profile";
+  const basis = basisOf(context.workload, settings);
   return {
     path: settings.displayPath,
     irVersion: model.irVersion,
