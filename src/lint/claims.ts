@@ -157,10 +157,13 @@ function keptState(
   const isLaidOut = layout !== undefined;
   const end = writtenHalf(context, isLaidOut, layout?.way.knowsHalf);
   if (end === undefined || end === null) return [];
-  // Half that is asked for by name: `--unsafe-fixes`, where it writes half, may bring more to it, or less. What may cost is nobody's to write.
-  const named = isLaidOut ? "layout-in-half" : "precision";
-  const changed = end.isSure ? named : undefined;
+  // What may cost is nobody's to write. One command a file: `--unsafe-fixes`, where its layout step stores half, ends at the one that half by name does.
+  const changed = end.isSure ? (layout === undefined ? "precision" : halfBehind(layout)) : undefined;
   return [{ step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) }];
+}
+
+function halfBehind({ way: { changed, stored } }: LayoutStep): Changed {
+  return changed === "layout" && stored === undefined ? changed : "layout-in-half";
 }
 
 /** Last what the listed groups save that only its author can do. */
