@@ -34,11 +34,11 @@ function toHalf({ saves, precision, command, unsure, unwritten, castsIn }: Accou
   return command === undefined ? `without Casts: ${castsIn} has them` : `${command}, without Casts`;
 }
 
-/** `--fix --precision fp16, from the file's 279 µs: saves 84.4 µs (27.5 to 137 µs)`: what the file in half takes less than the one that the user has. */
+/** `--fix --precision fp16: 279 µs → 195 µs (saves 27.5 to 137 µs)`: of the file that the user has, what the one in half takes. */
 function writtenText({ written, command }: AccountStep): string {
   if (written === undefined) return command ?? "";
-  const before = duration(written.after + written.microseconds);
-  return `${command ?? "as written"}, from the file's ${before}: ${claimOf(written)}`;
+  const { verb, range } = claimParts(written);
+  return `${command ?? "as written"}: ${writtenTimes(written)} (${verb} ${range})`;
 }
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
@@ -191,15 +191,23 @@ function savingOf(step: AccountStep, account: readonly AccountStep[]): string {
 const nothing = 5e-4;
 
 /** `may cost 29.3 µs, 14 % (-6.24 to 84.1 µs)`. */
-function claimOf({ microseconds, low, high }: Saved, share = "", unsure = false): string {
+function claimOf(saved: Saved, share = "", unsure = false): string {
+  const { verb, range } = claimParts(saved, unsure);
+  const size = verb === asLong ? "" : ` ${duration(Math.abs(saved.microseconds))}${share}`;
+  return `${verb}${size} (${range})`;
+}
+
+const asLong = "takes as long";
+
+function claimParts({ microseconds, low, high }: Saved, unsure = false) {
   if (Math.abs(microseconds) < nothing && low < 0 && high > 0)
-    return `takes as long (${durationRange(low, high)})`;
+    return { verb: asLong, range: durationRange(low, high) };
   const isCost = microseconds < 0;
   const [least, most] = isCost ? [-high, -low] : [low, high];
   const claim = isCost ? "costs" : "saves";
   const isSure = least > 0 && !unsure;
   const verb = isSure || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  return `${verb} ${duration(Math.abs(microseconds))}${share} (${durationRange(least, most)})`;
+  return { verb, range: durationRange(least, most) };
 }
 
 type Saved = NonNullable<AccountStep["saves"]>;
