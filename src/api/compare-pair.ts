@@ -2,13 +2,13 @@
 import { compareSides, type Side, withoutFigures } from "../compare/compare.ts";
 import type { FileStatus, ModelComparison } from "../compare/result.ts";
 import { readCalibration } from "../files/read-calibration.ts";
+import { priced } from "../fix/prices.ts";
 import { invariant } from "../ir/errors.ts";
 import type { NoticeReport } from "../lint/result.ts";
 import { lintWorkload } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
-import { priceModel } from "../workload/workload.ts";
 import { failureOf } from "./failed-report.ts";
 import { decidedBy } from "./fix-settings.ts";
 import { inMemory } from "./lint-file.ts";
@@ -145,7 +145,7 @@ export function lintedSide(
     model,
     settingsOf(model, { ...plan, rules: rulesOf(plan.settings), ...given, layers: false, verbose: true }),
   );
-  const workload = priceModel(model, settings);
+  const workload = priced(model, settings);
   return { model, settings, workload, report: lintWorkload(workload, settings) };
 }
 

@@ -5,11 +5,12 @@ import { decideSafe } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
 import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
 import type { FixedModel, FixSettings } from "../fix/pipeline.ts";
-import { keepPriced } from "../fix/prices.ts";
+import { keepPriced, priced } from "../fix/prices.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
 import { halfPasses, isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
 import { type Ends, takenFirst } from "../fix/taken-first.ts";
+import { withUnstored } from "../fix/unstored.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
 import { undoesLayout } from "../hardware/stacks.ts";
 import { halfOf, isHalf } from "../ir/fix-command.ts";
@@ -18,8 +19,9 @@ import { once } from "../ir/once.ts";
 import type { DecidedFix, LeftReason } from "../lint/decision.ts";
 import { fixableProducts } from "../lint/fixable.ts";
 import { isCustom } from "../lint/plugin/custom-rule.ts";
+import type { ModelReport } from "../lint/result.ts";
 import type { AnyRule } from "../lint/rule.ts";
-import type { LintSettings } from "../lint/run.ts";
+import { type LintSettings, lintModel } from "../lint/run.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { align } from "../passes/align/align.ts";
 import type { Reason } from "../passes/align/remainder.ts";
@@ -49,7 +51,7 @@ export const safeFix: FixChoice = {
 /** A repair of a model that is linted with `settings`. */
 export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings {
   const fix = { ...asked, half: halfIn(asked, settings) };
-  const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf, others } = settings;
+  const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf, unstored, others } = settings;
   const active = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
@@ -57,6 +59,7 @@ export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings 
     shapes,
     dims,
     timelineOf,
+    unstored,
     minSaving,
     others,
     onlyWhereFaster: true,
@@ -87,9 +90,16 @@ function halfIn(
   return profile === undefined ? undefined : half;
 }
 
-/** Lint settings that ask what `--fix` does to the model. */
-export function decidedBy(model: OpenModel, settings: LintSettings): LintSettings {
+/** Lint settings that ask what `--fix` does to the model. Prices it: `priced` knows what it takes. Throws InputError. */
+export function decidedBy(model: OpenModel, asked: LintSettings): LintSettings {
+  const { unstored } = withUnstored(model, repairOf(asked, safeFix));
+  const settings = { ...asked, unstored };
   return { ...settings, decide: (workload) => decidedFix(model, settings, workload) };
+}
+
+/** Lint of a model that is asked so. Throws InputError. */
+export function decidedReport(model: OpenModel, settings: LintSettings): ModelReport {
+  return lintModel(model, decidedBy(model, settings), priced);
 }
 
 function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): DecidedFix {

@@ -17,7 +17,7 @@ export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintO
   const flags: Flags =
     scenario === undefined ? [] : scenarioFlags(scenario, (symbol) => bound.includes(symbol));
   const { precision } = settings;
-  if (unflagged === undefined || !isHalf(precision))
+  if (unflagged === undefined || !isHalf(precision) || isAsStored(report))
     return flags.length === 0
       ? outcome
       : { ...outcome, report: commandsFor(report, (each) => withFlags(each, flags)) };
@@ -28,6 +28,11 @@ export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintO
   };
   const why = `beside --precision ${precision} it stores half as well, and without that it is decided in ${unflagged}`;
   return { ...outcome, report: withHalfSaid(commandsFor(report, given, why), precision) };
+}
+
+/** Half changes nothing about it: a fix stores none, whatever it stands beside. */
+function isAsStored({ account }: ModelReport): boolean {
+  return account.every(({ precision }) => precision === "as-is");
 }
 
 type Given = (command: string) => string | null;

@@ -3,7 +3,6 @@ import type { LintRecord } from "../files/lint-cache.ts";
 import { readCalibration } from "../files/read-calibration.ts";
 import { samplesOf } from "../ir/symbols.ts";
 import { type OnRead, ReadTooMuch } from "../limits/reading.ts";
-import { lintModel } from "../lint/run.ts";
 import { BlockSource, keptBytes, smallBlockBytes } from "../onnx/block-source.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { openModel } from "../onnx/open.ts";
@@ -11,7 +10,7 @@ import { presentWeights, weightFiles } from "../onnx/weights.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { type ByteSource, CountedSource } from "../wire/source.ts";
 import { failureOf } from "./failed-report.ts";
-import { decidedBy } from "./fix-settings.ts";
+import { decidedReport } from "./fix-settings.ts";
 import { noteLinted } from "./linted-here.ts";
 import { rulesOf } from "./plugins.ts";
 import { withProfile } from "./profile.ts";
@@ -51,7 +50,7 @@ export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHoo
     const bound = [...(priced.shapes?.keys() ?? []), ...(priced.dims?.keys() ?? [])];
     onPhase?.("inferring and costing");
     const settings = withProfile(model, priced, plan);
-    const report = lintModel(model, decidedBy(model, settings));
+    const report = decidedReport(model, settings);
     noteLinted();
     const outcome: LintOutcome = {
       report,

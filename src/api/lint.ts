@@ -3,11 +3,10 @@ import type { onnx } from "onnx-proto";
 import type { Calibration } from "../cost/calibration.ts";
 import { InputError } from "../ir/errors.ts";
 import type { ModelReport } from "../lint/result.ts";
-import { lintModel } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
-import { decidedBy } from "./fix-settings.ts";
+import { decidedReport } from "./fix-settings.ts";
 import { type ModelOptions, type PluginOptions, planOf, schemas } from "./options.ts";
 import { rulesWith } from "./plugins.ts";
 import { withProfile } from "./profile.ts";
@@ -79,7 +78,7 @@ export async function lint(
   const request = { settings, rules, calibration, path, layers, drawings, verbose, mustHave, notices };
   await loadTimelines(stacksOf(settings));
   return await withTimelines(() =>
-    lintModel(model, decidedBy(model, withProfile(model, settingsOf(model, request), plan))),
+    decidedReport(model, withProfile(model, settingsOf(model, request), plan)),
   );
 }
 

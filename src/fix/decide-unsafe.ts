@@ -224,9 +224,9 @@ export function broughtToHalf(safe: FixedModel, settings: FixSettings): FixedMod
   return isPreparation(made) ? withoutChanges(made, model) : made;
 }
 
-/** Folding alone: it was decided before, and what it prepared for was not made. */
+/** Folding, which was decided before, or another opset alone: what they prepared for was not made. */
 function isPreparation({ parts }: FixedModel): boolean {
-  return [...parts.keys()].every((name) => name === "fold");
+  return [...parts].every(([name, made]) => name === "fold" || (name === "half" && made.size === 0));
 }
 
 function withoutChanges({ notes }: FixedModel, model: OpenModel): FixedModel {

@@ -11,6 +11,7 @@ import { type FixedModel, type FixSettings, rebatched, sizedAs } from "./pipelin
 import { priced } from "./prices.ts";
 import { inTurn } from "./rounds.ts";
 import { runStages } from "./stages.ts";
+import { withUnstored } from "./unstored.ts";
 
 const metadataKey = "tc-lint.fix";
 
@@ -20,8 +21,9 @@ export function inBlocks(file: ByteSource): ByteSource {
 }
 
 /** What the passes find. Throws InputError. */
-export function runFix(original: OpenModel, settings: FixSettings): Fix {
-  const first = rebatched(original, settings);
+export function runFix(original: OpenModel, asked: FixSettings): Fix {
+  const first = rebatched(original, asked);
+  const settings = withUnstored(first.model, asked);
   const staged = runStages(first.model, settings);
   return { settings, ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
 }

@@ -39,6 +39,7 @@ function isPricedAlike(a: WorkloadSettings, b: WorkloadSettings): boolean {
   return (
     isSameTarget(a.target, b.target) &&
     a.cost === b.cost &&
+    a.unstored === b.unstored &&
     isSizedAlike(a, b) &&
     a.timelineOf === b.timelineOf
   );

@@ -51,6 +51,9 @@ export function mayBecomeHalf(precision: string): boolean {
   return isOfTypes(precision);
 }
 
+/** Code of the notice that a prediction is in the types that the file stores, and not in the half that the target asks for. */
+export const asStoredNotice = "as-stored";
+
 /** Single quotes keep everything but themselves. */
 export function shellWord(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -8,7 +8,13 @@ import { combineSavings } from "../cost/saving.ts";
 import type { Changed } from "../ir/fix-command.ts";
 import { isHalf } from "../ir/fix-command.ts";
 import { pushAll } from "../ir/lists.ts";
-import { type AccountState, type AccountStep, type AccountStepName, accountOf } from "../workload/account.ts";
+import {
+  type AccountState,
+  type AccountStep,
+  type AccountStepName,
+  accountOf,
+  withHalfNeeded,
+} from "../workload/account.ts";
 import { Room } from "../workload/room.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -165,10 +171,13 @@ function keptState(
   const isLaidOut = layout !== undefined;
   const end = writtenHalf(context, isLaidOut, layout?.way.knowsHalf);
   if (end === undefined || end === null) return [];
-  // Half that is asked for by name: `--unsafe-fixes`, where it writes half, may bring more to it, or less. What may cost is nobody's to write.
-  const named = isLaidOut ? "layout-in-half" : "precision";
-  const changed = end.isSure ? named : undefined;
+  // What may cost is nobody's to write. One command a file: `--unsafe-fixes`, where its layout step stores half, ends at the one that half by name does.
+  const changed = end.isSure ? (layout === undefined ? "precision" : halfBehind(layout)) : undefined;
   return [{ step: "kept", workload: end.after, written: end.written, ...commanded(changed, context) }];
+}
+
+function halfBehind({ way: { changed, stored } }: LayoutStep): Changed {
+  return changed === "layout" && stored === undefined ? changed : "layout-in-half";
 }
 
 /** Last what the listed groups save that only its author can do. */
@@ -187,7 +196,7 @@ export function lintAccount(listed: readonly Group[], { context, later }: States
     const casts = last.castsIn === undefined ? {} : { castsIn: last.castsIn };
     account.push({ step, ...behind(last, saves), saves, precision: last.precision, ...casts });
   }
-  return account;
+  return withHalfNeeded(account);
 }
 
 /** Of microseconds that are added up in another order. */

@@ -3,6 +3,7 @@ import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
 import { constantBehind } from "../facts/origin.ts";
 import type { Precision, Target } from "../hardware/target.ts";
+import { asStoredNotice, isHalf } from "../ir/fix-command.ts";
 import { compact, duration } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import { numbersOf } from "../ops/shape.ts";
@@ -14,8 +15,18 @@ import type { Workload } from "../workload/workload.ts";
 import { percentOf } from "./formats.ts";
 import type { NoticeReport } from "./result.ts";
 
+/** Of a workload; `asked` is the target, in the precision that it was asked in. */
+export function noticesOf(workload: Workload, asked: Target): NoticeReport[] {
+  return [
+    ...contradictionNotices(workload.facts),
+    ...plannedNotices(workload.timeline),
+    ...storedNotices(asked, workload),
+    ...workloadNotices(workload),
+  ];
+}
+
 /** Declared shapes or types that are not what the operators make of them: the operators are believed. */
-export function contradictionNotices({ contradictions }: Facts): NoticeReport[] {
+function contradictionNotices({ contradictions }: Facts): NoticeReport[] {
   const [first] = contradictions;
   if (first === undefined) return [];
   const more = contradictions.length > 1 ? ` (and ${contradictions.length - 1} more)` : "";
@@ -24,7 +35,7 @@ export function contradictionNotices({ contradictions }: Facts): NoticeReport[] 
 }
 
 /** What decides the time where Tensor Cores do not. */
-export function workloadNotices(workload: Workload): NoticeReport[] {
+function workloadNotices(workload: Workload): NoticeReport[] {
   return [
     ...memoryNotices(workload.timeline),
     ...dataNotices(workload),
@@ -50,7 +61,7 @@ function memoryNotices({ steps, microseconds }: Timeline): NoticeReport[] {
 }
 
 /** What the stack's own plan decides otherwise than sizes that are bound say, and what it leaves out. */
-export function plannedNotices({ planned }: Timeline): NoticeReport[] {
+function plannedNotices({ planned }: Timeline): NoticeReport[] {
   if (planned === undefined) return [];
   const { atLargest, open } = planned;
   const many = atLargest.length > 1 ? "are" : "is";
@@ -130,6 +141,22 @@ export function elsewhereNotices(why: string | undefined): NoticeReport[] {
 /** What the types of products are predicted as, where that is not what they seem. */
 function typeNotices(products: readonly CostedProduct[], target: Target): NoticeReport[] {
   return [...float64Notices(products, target), ...quantizedNotices(products, target.precision)];
+}
+
+/**
+ * A prediction in the types that the file stores where `asked` is a half that no fix brings it to (codes, operators without a form in it, the other half),
+ * or INT8, which it is in.
+ */
+function storedNotices(asked: Target, { target, products }: Workload): NoticeReport[] {
+  const { precision } = asked;
+  if (precision === "int8" && target.precision !== precision) {
+    const message = `its products are of codes already, which ${target.stack.id} multiplies as such: predicted as the file is stored`;
+    return [{ code: "quantized-already", message }];
+  }
+  if (!isHalf(precision) || target.precision === precision) return [];
+  if (products.some(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === precision)) return [];
+  const message = `no fix stores the file in ${precision.toUpperCase()}: everything here is predicted in the types that it stores`;
+  return [{ code: asStoredNotice, message }];
 }
 
 /** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */

@@ -7,6 +7,7 @@ import type { OtherStack } from "../workload/elsewhere.ts";
 import { checkFile } from "../workload/emptied.ts";
 import type { Step } from "../workload/timeline.ts";
 import { pricedSizes, priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
+import { basisOf } from "./basis.ts";
 import { type Budget, budgetReports } from "./budgets.ts";
 import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
@@ -17,7 +18,7 @@ import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
-import { contradictionNotices, elsewhereNotices, plannedNotices, workloadNotices } from "./notices.ts";
+import { elsewhereNotices, noticesOf } from "./notices.ts";
 import type {
   Fixability,
   ModelReport,
@@ -74,9 +75,15 @@ export interface LintSettings extends WorkloadSettings {
   readonly configFiles: readonly string[];
 }
 
-/** Lints an open model. Throws InputError where shapes or symbols given by the user do not fit it. */
-export function lintModel(model: Model, settings: LintSettings): ModelReport {
-  const workload = priceModel(model, settings);
+/**
+ * Lints an open model; `price` may know what it takes already. Throws InputError where shapes or symbols given by the user do not fit it.
+ */
+export function lintModel<M extends Model>(
+  model: M,
+  settings: LintSettings,
+  price: (model: M, settings: WorkloadSettings) => Workload = priceModel,
+): ModelReport {
+  const workload = price(model, settings);
   checkFile(workload.facts);
   return lintWorkload(workload, settings);
 }
@@ -209,11 +216,8 @@ function assemble(
   const { target } = settings;
   const sizes = pricedSizes(context);
   const { microseconds, low, high, tensorCoreShare, families } = timeline;
-  const isFitted = settings.cost.measured(target);
-  const fitted = target.stack.known === "measured" ? "measured" : "kernels";
   const { profile } = settings;
-  const predictedBy = timeline.planned !== undefined ? "planned" : isFitted ? fitted : "datasheet";
-  const basis = profile === undefined ? predictedBy : "profile";
+  const basis = basisOf(context.workload, settings);
   return {
     path: settings.displayPath,
     irVersion: model.irVersion,
@@ -248,9 +252,7 @@ function assemble(
     skipped: skippedOf(context),
     notices: [
       ...settings.notices,
-      ...contradictionNotices(facts),
-      ...plannedNotices(timeline),
-      ...workloadNotices(context),
+      ...noticesOf(context.workload, target),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),

@@ -23,9 +23,7 @@ export function writtenHalf(
   const { needsHalf, isSolved } = decision;
   const { microseconds, low } = context.halfSaving();
   const isPaying = isWanted || needsHalf || low > 0 || (isSolved && microseconds > 0);
-  return isPaying || paysWithFixes(context, decision) || mayHaveNone(context)
-    ? decision.inHalf(isLaidOut)
-    : undefined;
+  return isPaying || paysWithFixes(context, decision) ? decision.inHalf(isLaidOut) : undefined;
 }
 
 /** Whether half and safe fixes together may be sure to gain, where half by itself is not: Casts only take from it. */
@@ -37,13 +35,4 @@ function paysWithFixes(context: LintContext, { after }: Decision): boolean {
   return (
     inHalf.timeline.microseconds < fixed && changeBetween(context.asStored(), inHalf, cost).saves.low > 0
   );
-}
-
-/** First opset whose convolutions, pools and recurrent layers there are in BF16. */
-const bfloat16Opset = 22;
-
-/** Of most files a writer refuses nothing, and is not asked whether it does. */
-function mayHaveNone({ target, model, products }: LintContext): boolean {
-  const isOld = target.precision === "bf16" && (model.opsets.get("") ?? 1) < bfloat16Opset;
-  return isOld || (products.length > 0 && products.every(({ codes }) => codes !== undefined));
 }

@@ -1,7 +1,8 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
+import { asStoredNotice } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
-import type { AccountStep, AccountStepName, WrittenSaving } from "../lint/result.ts";
+import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 import { alignColumns } from "./table.ts";
 
 const precisionNames = {
@@ -12,6 +13,11 @@ const precisionNames = {
   int8: "INT8",
   fp32: "FP32",
 } as const satisfies Record<AccountStep["precision"], string>;
+
+/** What a model is predicted in: the precision that was asked for, or what the file stores where no fix brings it to that. */
+export function predictedIn({ target, notices }: Pick<ModelReport, "target" | "notices">): string {
+  return notices.some(({ code }) => code === asStoredNotice) ? precisionNames["as-is"] : target.precision;
+}
 
 const setting = "a setting of the stack";
 
@@ -28,11 +34,11 @@ function toHalf({ saves, precision, command, unsure, unwritten, castsIn }: Accou
   return command === undefined ? `without Casts: ${castsIn} has them` : `${command}, without Casts`;
 }
 
-/** `--fix --precision fp16, from the file's 279 µs: saves 84.4 µs (27.5 to 137 µs)`: what the file in half takes less than the one that the user has. */
+/** `--fix --precision fp16: 279 µs → 195 µs (saves 27.5 to 137 µs)`: of the file that the user has, what the one in half takes. */
 function writtenText({ written, command }: AccountStep): string {
   if (written === undefined) return command ?? "";
-  const before = duration(written.after + written.microseconds);
-  return `${command ?? "as written"}, from the file's ${before}: ${claimOf(written)}`;
+  const { verb, range } = claimParts(written);
+  return `${command ?? "as written"}: ${writtenTimes(written)} (${verb} ${range})`;
 }
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
@@ -68,7 +74,6 @@ function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
 const toCodes = {
   none: "once somebody has quantized it",
   some: "once somebody has quantized the rest",
-  all: "its products are of codes as it is",
   "as-floats": "where its codes are multiplied (TC205)",
 } as const satisfies Record<NonNullable<AccountStep["quantized"]> | "none", string>;
 
@@ -92,13 +97,20 @@ const names: Readonly<
   half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
   layout: (step) => [step.setting === undefined ? "layout" : `with ${step.setting.option}`, layoutWay(step)],
-  author: () => ["by its author", "in the network or its export"],
+  author: (step) => ["by its author", `in the network or its export${ifInHalf(step)}`],
 };
 
+/** What is told of a file in half that no command is sure to gain by. */
+function ifInHalf({ restsOn }: AccountStep): string {
+  return restsOn === undefined ? "" : `, if in ${precisionNames[restsOn]}`;
+}
+
 /** Where the command stores half, and what its Casts take is not known: the file takes more than the row says. */
-function layoutWay({ command = "", written, castsIn, setting: of }: AccountStep): string {
+function layoutWay(step: AccountStep): string {
+  const { command = "", written, castsIn, setting: of } = step;
   const way = of === undefined ? command : `set it, and lint with --stack ${of.stack}`;
   if (written !== undefined) return `${way}; as stored ${writtenTimes(written)}`;
+  if (step.restsOn !== undefined) return `${way}${ifInHalf(step)}`;
   return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
 }
 
@@ -179,15 +191,23 @@ function savingOf(step: AccountStep, account: readonly AccountStep[]): string {
 const nothing = 5e-4;
 
 /** `may cost 29.3 µs, 14 % (-6.24 to 84.1 µs)`. */
-function claimOf({ microseconds, low, high }: Saved, share = "", unsure = false): string {
+function claimOf(saved: Saved, share = "", unsure = false): string {
+  const { verb, range } = claimParts(saved, unsure);
+  const size = verb === asLong ? "" : ` ${duration(Math.abs(saved.microseconds))}${share}`;
+  return `${verb}${size} (${range})`;
+}
+
+const asLong = "takes as long";
+
+function claimParts({ microseconds, low, high }: Saved, unsure = false) {
   if (Math.abs(microseconds) < nothing && low < 0 && high > 0)
-    return `takes as long (${durationRange(low, high)})`;
+    return { verb: asLong, range: durationRange(low, high) };
   const isCost = microseconds < 0;
   const [least, most] = isCost ? [-high, -low] : [low, high];
   const claim = isCost ? "costs" : "saves";
   const isSure = least > 0 && !unsure;
   const verb = isSure || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  return `${verb} ${duration(Math.abs(microseconds))}${share} (${durationRange(least, most)})`;
+  return { verb, range: durationRange(least, most) };
 }
 
 type Saved = NonNullable<AccountStep["saves"]>;

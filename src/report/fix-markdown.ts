@@ -2,7 +2,7 @@
 import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent } from "../ir/format.ts";
 import { accountCells } from "./account-text.ts";
-import { type FixReportView, type FixView, headlineOf } from "./fix-view.ts";
+import { type FixReportView, type FixView, headlineOf, slowerText } from "./fix-view.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
 
 /** Nodes and tensors beyond this would push other models out of the summary. */
@@ -44,7 +44,12 @@ function timeLines(fix: FixView): string[] {
   const share =
     before > 0 ? `, ${percent(Math.abs(before - after) / before)} ${after < before ? "less" : "more"}` : "";
   const beside = inTarget === undefined ? "" : `; ${inTarget}`;
-  return [`Predicted **${duration(before)} → ${duration(after)}**${share}${stored}${beside}.`, ""];
+  const slower = slowerText(fix);
+  return [
+    `Predicted **${duration(before)} → ${duration(after)}**${share}${stored}${beside}.`,
+    "",
+    ...(slower === undefined ? [] : [`${escaped(slower)}.`, ""]),
+  ];
 }
 
 function accountLines({ account }: FixView): string[] {

@@ -8,7 +8,7 @@ import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
 import { accountLines, takenFirstText } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { type Headline, headlineOf } from "./fix-view.ts";
+import { type Headline, headlineOf, slowerText } from "./fix-view.ts";
 import { measuredLines } from "./measured-text.ts";
 import type { ColorLevel } from "./render.ts";
 
@@ -32,7 +32,8 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   }
   const account = accountLines(outcome.account).map((line) => `  ${line}`);
   const first = takenFirstText(outcome.account, outcome.written);
-  const said = first === undefined ? [] : [`  ${first}`];
+  const slower = slowerText(outcome);
+  const said = [slower, first].flatMap((text) => (text === undefined ? [] : `  ${text}`));
   const lines = [title, `  ${timeText(outcome, palette)}`, ...account, ...said, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
   for (const [index, { pass, message, microseconds }] of changes.entries()) {

@@ -54,6 +54,27 @@ export function headlineOf({
   };
 }
 
+/**
+ * Of a repair that is predicted to make the file slower: it was asked for by name, or gains in what a setting of the stack computes in. One line for
+ * stderr and reports; undefined of any other.
+ */
+export function slowerText({
+  changed,
+  microseconds,
+  precision,
+  stored,
+}: Pick<FixView, "changed" | "microseconds" | "precision" | "stored">): string | undefined {
+  if (!changed || stored == null || microseconds === null || precision == null) return undefined;
+  if (!(stored.after > stored.before)) return undefined;
+  const times = ({ before, after }: typeof stored) => [duration(before), duration(after)] as const;
+  const [before, after] = times(stored);
+  if (before === after) return undefined;
+  if (precision === "as-is")
+    return `predicted to be slower, ${before} → ${after}: what is asked for by name is done whatever it takes`;
+  const inTarget = times(microseconds).join(" → ");
+  return `predicted to be slower as stored, ${before} → ${after}: it gains where the stack computes in ${precision.toUpperCase()} (${inTarget}), as was asked`;
+}
+
 export interface FixReportView {
   readonly tool: { readonly name: string; readonly version: string };
   readonly fixes: readonly FixView[];

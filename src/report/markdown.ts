@@ -3,7 +3,7 @@
 import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent, significant } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
-import { accountCells } from "./account-text.ts";
+import { accountCells, predictedIn } from "./account-text.ts";
 import { budgetItems } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
@@ -98,7 +98,7 @@ function predictionLines(model: ModelReport, { describeTarget }: RenderOptions):
   const { predicted, target } = model;
   const { tensorCoreShare } = predicted;
   const { range, basis } = timeNote(model);
-  const where = `${escaped(describeTarget(target))}, ${target.precision}`;
+  const where = `${escaped(describeTarget(target))}, ${predictedIn(model)}`;
   if (isUnpriced(model)) return [`${where}: **${pricedText(model)}** (${whyUnpriced(model)}).`, ""];
   const left = unpricedText(model);
   const notes = [range, ...(left === undefined ? [] : [left]), escaped(basis)];

@@ -3,7 +3,7 @@
 import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { compact, counted, duration, durationRange, percent, printable, significant } from "../ir/format.ts";
 import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
-import { accountLines, storedLayout, takenFirstText } from "./account-text.ts";
+import { accountLines, predictedIn, storedLayout, takenFirstText } from "./account-text.ts";
 import { modelBlocks } from "./blocks.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -77,7 +77,7 @@ function headerLines(model: ModelReport, options: RenderOptions, palette: Palett
     counted(model.nodes, "node"),
     `${compact(model.parameters)} parameters`,
   ].filter((fact) => fact !== "");
-  const where = `${options.describeTarget(target)}, ${target.precision}`;
+  const where = `${options.describeTarget(target)}, ${predictedIn(model)}`;
   const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${timeText(model, palette)}`];
   if (predicted.microseconds > 0) lines.push(timeLine(predicted));
   for (const line of budgetLines(model.budgets, palette)) lines.push(line);

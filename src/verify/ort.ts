@@ -5,6 +5,7 @@ import { own } from "../ir/own.ts";
 import type { Stacked } from "../ir/stacked.ts";
 import type { ModelBytes } from "../onnx/in-memory.ts";
 import { sumsSaturate, withExactSums } from "./exact-sums/exact-sums.ts";
+import { runtimeReason } from "./runtime-reason.ts";
 import { runStacked } from "./stacked.ts";
 import {
   type ArrayType,
@@ -211,6 +212,6 @@ export async function runtimeVersion(): Promise<string> {
 }
 
 function refused(path: string, what: "load" | "run", error: unknown): InputError {
-  const reason = (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
-  return new InputError("cannot-run", `${path}: ONNX Runtime cannot ${what} it: ${reason}`, { cause: error });
+  const message = `${path}: ONNX Runtime cannot ${what} it: ${runtimeReason(error)}`;
+  return new InputError("cannot-run", message, { cause: error });
 }

@@ -5,7 +5,7 @@
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Precision } from "../hardware/target.ts";
-import { fixFlags, halfOf, isHalf } from "../ir/fix-command.ts";
+import { fixFlags, type Half, halfOf, isHalf, namesPrecision } from "../ir/fix-command.ts";
 import { differenceBetween } from "./change.ts";
 import { type Quantized, quantizedIn } from "./codes.ts";
 import { leastOf } from "./least.ts";
@@ -51,12 +51,17 @@ export interface AccountStep {
    * no step `kept`. A step whose command leaves FP32 (`written`) takes nothing besides.
    */
   readonly castsIn?: string;
+  /**
+   * Of `layout` and `author`: set where they are told of a file in that half, and no command is sure to gain by storing it. What a layout saves of the
+   * file as it is stored is in `written`.
+   */
+  readonly restsOn?: Half;
   /** Of `safe`: the command that gains most of this file, and less of what `--fix` leaves; absent where the order does not matter, or is not known to. */
   readonly first?: TakenFirst;
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
   /** Of a step to INT8: how far the file is quantized already, which is not what the step asks of anyone. */
-  readonly quantized?: Quantized;
+  readonly quantized?: Exclude<Quantized, "all">;
   /** Set where no fix brings the file to the step's precision: it has no products that could be stored in it. */
   readonly unwritten?: true;
   /** Of a layout that no file decides: the setting of the stack that does, and the stack with it. */
@@ -122,6 +127,21 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
   return steps;
 }
 
+/** With what later steps rest on, where no step's command stores the half that they are told in. A profile's ran as it was told. */
+export function withHalfNeeded(account: readonly AccountStep[]): AccountStep[] {
+  const half = account.map(({ precision }) => precision).find(isHalf);
+  const isReached = account.some((step) => step.measured === true || storesHalf(step));
+  if (half === undefined || isReached) return [...account];
+  const isLater = ({ step }: AccountStep) => step === "layout" || step === "author";
+  return account.map((step) => (isLater(step) ? { ...step, restsOn: half } : step));
+}
+
+/** `--unsafe-fixes` leaves the types of a file whose step says what it saves as stored. */
+function storesHalf({ command, step, written }: AccountStep): boolean {
+  if (command === undefined) return false;
+  return namesPrecision(command) || (step === "layout" && written === undefined);
+}
+
 function castsIn(states: readonly AccountState[]): string | undefined {
   const half = states.find(isToHalf);
   const isKnown = states.some(({ step }) => step === "kept");
@@ -139,7 +159,7 @@ function isToHalf({ step, workload }: Pick<AccountState, "step" | "workload">): 
 function codesOf(step: AccountStepName, { products, target }: Workload): Pick<AccountStep, "quantized"> {
   const isAsked = step === "precision" && target.precision === "int8";
   const quantized = isAsked ? quantizedIn(products, target) : undefined;
-  return quantized === undefined ? {} : { quantized };
+  return quantized === undefined || quantized === "all" ? {} : { quantized };
 }
 
 /** What is said of it beside the workload. */

@@ -24,10 +24,14 @@ export function asBroughtToHalf<P extends Pick<Product, "work" | "codes">>(
     .filter(({ format }) => format !== "fp64" && !isOfBytes(format));
   const kept = floats.filter(({ format }) => format !== "fp16" && format !== "bf16");
   if (kept.length === floats.length) return target;
-  const stored = { ...target, precision: "as-is" } as const;
+  const stored = asStoredTarget(target);
   if (kept.length === 0) return stored;
   const total = (of: typeof floats, on: Target) =>
     of.reduce((sum, { product }) => sum + timeOf(product, on), 0);
   const left = total(kept, stored) - total(kept, target);
   return left < leastLeft * total(floats, stored) ? stored : target;
+}
+
+export function asStoredTarget(target: Target): Target {
+  return { ...target, precision: "as-is" };
 }

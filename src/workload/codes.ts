@@ -29,6 +29,11 @@ export function isOfCodes({ codes, sizes }: Pick<CostedProduct, "codes" | "sizes
   return codes !== undefined || isOfBytes(computeDtype(sizes.dtype, "as-is"));
 }
 
+/** Whether half precision leaves it as it is, whatever it is asked for: codes, and FP64. */
+export function isLeftByHalf(product: CostedProduct): boolean {
+  return isOfCodes(product) || computeDtype(product.sizes.dtype, "as-is") === "fp64";
+}
+
 /**
  * How far a file is quantized: `some` of its products are; `all`, and the target multiplies their codes; `as-floats`: all, and it multiplies what
  * codes stand for. Undefined where none is.

@@ -12,12 +12,13 @@ import { extractProducts, type Product, type UnresolvedProduct } from "../facts/
 import { undoesLayout } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
+import type { Half } from "../ir/fix-command.ts";
 import type { Model } from "../ir/model.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork, isNothing } from "../ops/work.ts";
-import { asBroughtToHalf } from "./already-half.ts";
+import { asBroughtToHalf, asStoredTarget } from "./already-half.ts";
 import { ofDearerBranches } from "./branches.ts";
-import { whyFloats } from "./codes.ts";
+import { quantizedIn, whyFloats } from "./codes.ts";
 import { checkOutputs } from "./emptied.ts";
 import type { CostedProduct } from "./product.ts";
 import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
@@ -30,6 +31,8 @@ export interface PriceSettings {
   readonly cost: CostModel;
   /** An account of its own, for a stack that has one: the workload's timeline is the cost model's. */
   readonly timelineOf?: ((workload: Workload) => Timeline | undefined) | undefined;
+  /** A half that no fix brings the model to: a target that asks for it has what the file stores. */
+  readonly unstored?: Half | undefined;
 }
 
 /** What facts and times depend on: `shapes` and `dims` are sizes that the user gives. */
@@ -38,7 +41,7 @@ export interface WorkloadSettings extends PriceSettings, BindOptions {}
 export interface Workload {
   readonly model: Model;
   readonly facts: Facts;
-  /** What was asked for, in the types that the file stores where half precision leaves those as they are. */
+  /** What was asked for, in the types that the file stores where half precision leaves those as they are, and INT8 where they are codes that it multiplies. */
   readonly target: Target;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
@@ -60,7 +63,8 @@ export function priceModel(model: Model, settings: WorkloadSettings): Workload {
 }
 
 /** The same where a model has been inferred before, at the sizes of its facts; other symbols get plausible ones. */
-export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: PriceSettings): Workload {
+export function priceFacts(facts: Facts, settings: PriceSettings): Workload {
+  const { target: asked, cost, timelineOf } = settings;
   const { model } = facts;
   const bindings = new Map([...plausibleSizes(model, facts.symbols, facts.bindings), ...facts.bindings]);
   const { products: found, unresolved } = extractProducts(facts, {
@@ -70,8 +74,12 @@ export function priceFacts(facts: Facts, { target: asked, cost, timelineOf }: Pr
   });
   const timeOf = (product: Product, on: Target) =>
     costProduct(product, bindings, { target: on, cost })?.microseconds ?? 0;
-  const target = asBroughtToHalf(asked, found, timeOf);
-  const costed = found.flatMap((product) => costProduct(product, bindings, { target, cost }) ?? []);
+  const costedOn = (on: Target) =>
+    found.flatMap((product) => costProduct(product, bindings, { target: on, cost }) ?? []);
+  const isQuantized = () => asked.precision === "int8" && quantizedIn(costedOn(asked), asked) === "all";
+  const isUnstored = asked.precision === settings.unstored || isQuantized();
+  const target = isUnstored ? asStoredTarget(asked) : asBroughtToHalf(asked, found, timeOf);
+  const costed = costedOn(target);
   const whole = buildTimeline({ facts, products: costed, bindings, target, cost });
   const timeline = ofDearerBranches(whole, facts);
   const products =

@@ -139,13 +139,16 @@ describe("one model", () => {
   });
 
   test("what --fix repairs is told of --fix without the precision that a flag names", async () => {
-    const saidBy = async (...flags: string[]) => {
-      const [model] = (await bench.jsonOf(["head.onnx", ...onlyHead, ...flags])).models;
+    bench.folder.write("float.onnx", bytesOf(headModel({ elemType: 1 })));
+    const saidOf = async (file: string, ...flags: string[]) => {
+      const [model] = (await bench.jsonOf([file, ...onlyHead, ...flags])).models;
       const isFixed = model?.groups.some(({ fixCommand }) => fixCommand === "--fix");
       return [isFixed, model?.notices.some(({ code }) => code === "fix-beside-precision")];
     };
-    expect(await saidBy()).toEqual([true, false]);
-    expect(await saidBy("--precision", "fp16")).toEqual([true, true]);
+    expect(await saidOf("float.onnx")).toEqual([true, false]);
+    expect(await saidOf("float.onnx", "--precision", "fp16")).toEqual([true, true]);
+    // Beside which a file in half stays as it is.
+    expect(await saidOf("head.onnx", "--precision", "fp16")).toEqual([true, false]);
   });
 
   test("thresholds move the line between error, warning and nothing", async () => {

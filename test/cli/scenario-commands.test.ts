@@ -97,8 +97,20 @@ describe("commands of findings", () => {
     expect(noted.slice(1).join()).not.toContain("no dimension");
   });
 
-  test("of a half that flags name are given without it, which stores it, or not at all", async () => {
+  test("of a file that is stored in half stand beside any half", async () => {
     bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    const flags = ["--dim", "batch=4096", "--precision", "fp16,bf16"];
+    const report = await bench.jsonOf(["head.onnx", "--select", "TC102", ...flags]);
+    expect(commandsOf(report).map(([, command]) => command)).toEqual([
+      "--fix --precision fp16",
+      "--fix --precision bf16",
+    ]);
+    expect(report.models.flatMap(({ groups }) => groups.flatMap(({ left }) => left ?? []))).toEqual([]);
+    await expectToRun(report, ["--dim", "batch=4096"]);
+  });
+
+  test("of a half that flags name are given without it, which stores it, or not at all", async () => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch", elemType: 1 })));
     const sized = ["--dim", "batch=4096"];
     const namedBy = async (...args: readonly string[]) => {
       const { models } = await bench.jsonOf(["head.onnx", "--select", "TC102", ...args]);

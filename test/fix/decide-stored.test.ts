@@ -113,8 +113,7 @@ describe.each(["ort-cuda", "cudnn", "inductor"] as const)("what no fix stores in
       "fixCommand" in each ? (each.fixCommand ?? []) : "command" in each ? (each.command ?? []) : [],
     );
     expect(commands.filter((command) => command.includes("--precision"))).toEqual([]);
-    const step = report.account.find((each) => each.step === "precision");
-    expect(step && accountCells(step, report.account)[3]).toMatch(/^no fix stores the file in /);
+    expect(report.account.some((each) => each.step === "precision")).toBe(false);
     expect(asked.changed).toBe(plain.changed);
     expect(asked.error).toBeNull();
     expect(report.groups.some((group) => group.fix === "safe")).toBe(plain.changed);

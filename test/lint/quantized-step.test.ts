@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { model } from "../../fixtures/builder.ts";
 import { float8Mlp } from "../../fixtures/quantized.ts";
+import { lint as lintModel } from "../../src/api/lint.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { accountCells } from "../../src/report/account-text.ts";
@@ -52,13 +53,6 @@ describe("a step to INT8", () => {
       "as-floats",
       "where its codes are multiplied (TC205)",
     ],
-    [
-      "of codes that run as such",
-      { quantized: 2, floats: 0 },
-      "tensorrt",
-      "all",
-      "its products are of codes as it is",
-    ],
   ] as const)("%s says what makes it", (_, sizes, stack, quantized, text) => {
     const { report, step, how } = stepOf(products(sizes), stack);
     expect(step?.quantized).toBe(quantized);
@@ -68,6 +62,19 @@ describe("a step to INT8", () => {
       quantized === "as-floats" || quantized === "some",
     );
   });
+
+  test.each(["tensorrt", "tc-runtime"] as const)(
+    "is none of codes that run as such, on %s",
+    async (stack) => {
+      const bytes = products({ quantized: 2, floats: 0 });
+      const [asked, stored] = await Promise.all(
+        (["int8", "as-is"] as const).map((precision) => lintModel(bytes, { precision, stack, gpu: "h100" })),
+      );
+      expect(asked?.account).toEqual(stored?.account);
+      expect(asked?.predicted).toEqual(stored?.predicted);
+      expect(asked?.notices.map(({ code }) => code)).toContain("quantized-already");
+    },
+  );
 
   test("of 8-bit floats is of codes as well", () => {
     expect(stepOf(float8Mlp({ rows: 4096, widths: [4096, 4096] }), "ort-cuda").how).toMatch(/TC205/);

@@ -75,7 +75,7 @@ test.each([
     expect(kept).toMatchObject({ command, written: ends.get(command) });
     const before = (kept?.written?.after ?? 0) + (kept?.written?.microseconds ?? 0);
     expect(before).toBeCloseTo(report.account[0]?.microseconds ?? 0, 6);
-    expect(kept && accountCells(kept, report.account)[3]).toMatch(/, from the file's .*: saves /);
+    expect(kept && accountCells(kept, report.account)[3]).toMatch(/: \S+ \S+ → .* \(saves /);
   },
   60_000,
 );

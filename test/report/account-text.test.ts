@@ -49,15 +49,15 @@ test("where it is known what writing half takes, its step says so, and what the 
     "FP32 kept, Casts",
     "10 µs",
     "costs 2 µs, 20 % (1 to 3 µs)",
-    "--fix --precision fp16, from the file's 18 µs: may save 8 µs (-1 to 12 µs)",
+    "--fix --precision fp16: 18 µs → 10 µs (may save -1 to 12 µs)",
   ]);
   // What may cost is nobody's to write.
   const { command: _, ...unsure } = kept;
-  expect(accountCells(unsure, account)[3]).toMatch(/^as written, from the file's 18 µs: /);
+  expect(accountCells(unsure, account)[3]).toMatch(/^as written: 18 µs → /);
   const sure: AccountStep = { ...kept, written: { microseconds: 8, low: 1, high: 12, after: 10 } };
-  expect(accountCells(sure, account)[3]).toMatch(/: saves 8 µs /);
+  expect(accountCells(sure, account)[3]).toMatch(/ \(saves 1 to 12 µs\)$/);
   const loss: AccountStep = { ...kept, written: { microseconds: -8, low: -12, high: -1, after: 18 } };
-  expect(accountCells(loss, account)[3]).toMatch(/from the file's 10 µs: costs 8 µs \(1 to 12 µs\)$/);
+  expect(accountCells(loss, account)[3]).toMatch(/: 10 µs → 18 µs \(costs 1 to 12 µs\)$/);
 });
 
 test.each([

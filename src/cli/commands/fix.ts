@@ -13,6 +13,7 @@ import { Guard } from "../../limits/guard.ts";
 import type { LintReport } from "../../lint/result.ts";
 import { inputErrorOf } from "../../onnx/surroundings.ts";
 import { failureAdvice, renderFixText } from "../../report/fix-text.ts";
+import { slowerText } from "../../report/fix-view.ts";
 import { fixFormats } from "../../report/registry.ts";
 import type { LintPlan } from "../../settings/lint-plan.ts";
 import { exitCodes } from "../exit.ts";
@@ -175,6 +176,8 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
     const left = failed === 1 ? "was left out" : "were left out";
     complain(`${plan.path}: ${what} of the fix failed verification and ${left}. ${failureAdvice(failures)}`);
   }
+  const slower = slowerText(outcome);
+  if (slower !== undefined) complain(`${plan.path}: ${slower}`);
   await writeFixText(
     renderFixText(outcome, { color, diff: fix.dryRun, ranges }),
     flags,

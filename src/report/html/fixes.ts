@@ -1,7 +1,7 @@
 /** @file Repairs, done or not: where a model stood before and after, what was measured, and what changed in its graph. */
 import { assumedText } from "../../ir/assumed.ts";
 import { counted, duration, significant } from "../../ir/format.ts";
-import { type FixView, headlineOf } from "../fix-view.ts";
+import { type FixView, headlineOf, slowerText } from "../fix-view.ts";
 import { measuredLines } from "../measured-text.ts";
 import { accountMarkup } from "./account.ts";
 import { html, type Markup } from "./markup.ts";
@@ -24,10 +24,12 @@ function fixMarkup(fix: FixView): Markup {
       : html`<p class="figure"><strong>${duration(headline.before)}</strong> → <strong>${duration(headline.after)}</strong> predicted, one run${headline.stored}</p>`;
   const beside = headline?.inTarget;
   const inTarget = beside === undefined ? "" : html`<p class="dim">${beside}</p>`;
+  const slower = slowerText(fix);
+  const cost = slower === undefined ? "" : html`<p>${slower}</p>`;
   const sizes = assumedText(Object.keys(assumed), assumed).map((text) => html`<p class="dim">${text}</p>`);
   return html`<article class="fix"><h3><span class="name">${path}</span>${where}</h3><p class="dim">${stateOf(fix)}</p>${
     error === null ? "" : html`<p class="failure"><strong>${error.code}</strong> ${error.message}</p>`
-  }${times}${inTarget}${sizes}${account === null ? "" : accountMarkup(account)}${
+  }${times}${inTarget}${cost}${sizes}${account === null ? "" : accountMarkup(account)}${
     measurement == null
       ? ""
       : html`<h4>Measured</h4><pre tabindex="0">${measuredLines(measurement).map((line) => [line, html`\n`])}</pre>`

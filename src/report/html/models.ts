@@ -2,6 +2,7 @@
 import { assumedText } from "../../ir/assumed.ts";
 import { compact, counted, duration, percent } from "../../ir/format.ts";
 import type { ModelReport } from "../../lint/result.ts";
+import { predictedIn } from "../account-text.ts";
 import { budgetText } from "../budget-text.ts";
 import { closingColumns, worstFirst } from "../closing-table.ts";
 import { countedNotes } from "../entries.ts";
@@ -118,7 +119,7 @@ function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptio
     "On Tensor Cores",
     percent(tensorCoreShare),
     "of the time",
-  )}${tile("Target", describeTarget(target), target.precision, true)}${familiesMarkup(model)}</div>`;
+  )}${tile("Target", describeTarget(target), predictedIn(model), true)}${familiesMarkup(model)}</div>`;
 }
 
 function tile(title: string, value: string, note: string, isText = false): Markup {

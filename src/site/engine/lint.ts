@@ -1,8 +1,7 @@
 /** @file What the page is asked for first: the report of the models that were dropped. */
 import { failureOf } from "../../api/failed-report.ts";
-import { decidedBy } from "../../api/fix-settings.ts";
+import { decidedReport } from "../../api/fix-settings.ts";
 import type { ModelReport } from "../../lint/result.ts";
-import { lintModel } from "../../lint/run.ts";
 import type { OpenModel } from "../../onnx/read-model.ts";
 import { renderJson } from "../../report/json.ts";
 import { reportOf } from "../../report/summary.ts";
@@ -44,7 +43,7 @@ export function lintJob({ files, target }: Job, onProgress: OnProgress): Linted 
 }
 
 export function lintOpened(model: OpenModel, plan: LintPlan): ModelReport {
-  return lintModel(model, decidedBy(model, settingsFor(model, plan)));
+  return decidedReport(model, settingsFor(model, plan));
 }
 
 function isFixable({ groups }: ModelReport): boolean {
