@@ -159,6 +159,34 @@ export function reshaped(view: View, shape: readonly number[]): View | undefined
   return { ...view, shape, strides: strides.map((stride, at) => (shape[at] === 1 ? 1 : stride)) };
 }
 
+/**
+ * In which order of axes a copy of `view` can be seen in `shape`. Where axes that become one are neighbours in memory, only these change
+ * places: an image with channels innermost stays one when its channels are shuffled. Else row-major.
+ */
+export function orderToReshape(view: View, shape: readonly number[]): number[] {
+  const axes = [...view.shape.keys()];
+  const wide = axes.filter((axis) => view.shape[axis] !== 1);
+  if (elementCount(shape) === 0 || wide.some((axis) => view.strides[axis] === 0)) return axes;
+  const groupOf = groupsOfReshape(view.shape, shape);
+  const outermostFirst = orderOf(view).filter((axis) => view.shape[axis] !== 1);
+  const groups = outermostFirst
+    .map((axis) => groupOf[axis])
+    .filter((group, at, all) => at === 0 || group !== all[at - 1]);
+  if (new Set(groups).size !== groups.length) return axes;
+  const inGroups = groups.flatMap((group) => wide.filter((axis) => groupOf[axis] === group));
+  return [...axes.filter((axis) => !wide.includes(axis)), ...inGroups];
+}
+
+/** Of each axis, the number of the group of axes that a reshape takes together: the smallest whose elements are those of some new axes. */
+function groupsOfReshape(from: readonly number[], to: readonly number[]): number[] {
+  let [group, before, after, next] = [0, 1, 1, 0];
+  return from.map((size) => {
+    before *= size;
+    while (after < before) after *= to[next++] ?? 1;
+    return after === before ? group++ : group;
+  });
+}
+
 /** Neighbouring axes that lie one within the other, as one; outermost first, axes of one element left out. */
 function mergedRuns(view: View): { size: number; stride: number }[] {
   const runs: { size: number; stride: number }[] = [];

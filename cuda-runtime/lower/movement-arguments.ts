@@ -1,7 +1,7 @@
 /** @file What lowerings of data movement read from attributes and constant inputs, over the opsets. */
 
 import { textOf } from "../../src/ir/message.ts";
-import { isPacked, orderOf, reshaped, type View } from "../ir/view.ts";
+import { isPacked, orderOf, orderToReshape, reshaped, type View } from "../ir/view.ts";
 import type { LowerContext } from "./context.ts";
 
 export function axisOf(axis: number, rank: number): number {
@@ -46,9 +46,11 @@ export function allAxes(rank: number): number[] {
   return Array.from({ length: rank }, (_, axis) => axis);
 }
 
-/** The same elements in another shape: a view, or a row-major copy where the strides do not allow one. */
+/** The same elements in another shape: a view, or a copy where the strides do not allow one. */
 export function reshapedOrCopied(context: LowerContext, view: View, shape: readonly number[]): View {
-  return reshaped(view, shape) ?? viewOf(context, context.packed(view), shape);
+  const seen = reshaped(view, shape);
+  if (seen !== undefined) return seen;
+  return viewOf(context, context.packed(view, { order: orderToReshape(view, shape) }), shape);
 }
 
 function viewOf(context: LowerContext, packed: View, shape: readonly number[]): View {

@@ -1,6 +1,7 @@
 /** @file All recognisers, the more specific first. */
 
 import { recogniseAttention } from "./attention.ts";
+import { recogniseChannelShuffle } from "./channel-shuffle.ts";
 import { recogniseCodePool } from "./code-pool.ts";
 import { recogniseGroupNorm } from "./group-norm.ts";
 import type { Recogniser } from "./macro.ts";
@@ -13,6 +14,7 @@ export const recognisers: readonly Recogniser[] = [
   recogniseGroupNorm,
   recogniseRowNorm,
   recogniseRotation,
+  recogniseChannelShuffle,
   recogniseResample,
   recogniseCodePool,
 ];

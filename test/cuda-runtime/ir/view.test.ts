@@ -10,6 +10,7 @@ import {
   expanded,
   isPacked,
   orderOf,
+  orderToReshape,
   permuted,
   reshaped,
   sliced,
@@ -190,4 +191,41 @@ test("alignment counts the first element and all strides but the unit axis'", ()
   expect(alignmentOf(viewOf([1, 67]))).toBe(16);
   expect(alignmentOf(viewOf([4, 64], [64, 1], 2))).toBe(4);
   expect(alignmentOf(viewOf([64, 4], [1, 64]), 0)).toBe(16);
+});
+
+describe("the order of a copy that is to be reshaped", () => {
+  /** A view of packed memory in any order, and a shape of as many elements. */
+  const requests = sizes
+    .chain((shape) => fc.tuple(fc.constant(shape), orders(shape.length), fc.nat(999)))
+    .map(([shape, order, seed]) => {
+      const view = viewOf(shape, stridesOf(shape, order));
+      // Neighbours become one, by the seed.
+      const target: number[] = [];
+      for (const [axis, size] of shape.entries()) {
+        const last = ((seed >> axis) & 1) === 1 ? target.pop() : undefined;
+        target.push((last ?? 1) * size);
+      }
+      return { view, target };
+    });
+
+  test("is one that can be seen in that shape", () => {
+    fc.assert(
+      fc.property(requests, ({ view, target }) => {
+        const strides = stridesOf(view.shape, orderToReshape(view, target));
+        const seen = reshaped({ ...view, strides }, target);
+        expect(seen).toBeDefined();
+        expect(seen && placesOf(seen)).toEqual(placesOf({ ...view, strides }));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("leaves channels innermost that are shuffled there, and is row-major where axes lie between", () => {
+    const image = viewOf([2, 8, 3, 5], stridesOf([2, 8, 3, 5], channelsLastOrder(4)));
+    const groups = reshaped(image, [2, 2, 4, 3, 5]);
+    const shuffled = groups && permuted(groups, [0, 2, 1, 3, 4]);
+    expect(shuffled && orderToReshape(shuffled, [2, 8, 3, 5])).toEqual([0, 3, 4, 1, 2]);
+    const heads = permuted(viewOf([2, 4, 7, 8]), [0, 2, 1, 3]);
+    expect(orderToReshape(heads, [2, 7, 32])).toEqual([0, 1, 2, 3]);
+  });
 });
