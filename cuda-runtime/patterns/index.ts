@@ -6,6 +6,7 @@ import { recogniseCodePool } from "./code-pool.ts";
 import { recogniseGroupNorm } from "./group-norm.ts";
 import type { Recogniser } from "./macro.ts";
 import { recogniseResample } from "./resample.ts";
+import { recogniseRoll } from "./roll.ts";
 import { recogniseRotation } from "./rotation.ts";
 import { recogniseRowNorm } from "./row-norm.ts";
 
@@ -14,6 +15,7 @@ export const recognisers: readonly Recogniser[] = [
   recogniseGroupNorm,
   recogniseRowNorm,
   recogniseRotation,
+  recogniseRoll,
   recogniseChannelShuffle,
   recogniseResample,
   recogniseCodePool,

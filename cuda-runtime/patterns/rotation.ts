@@ -1,5 +1,5 @@
 /** @file Rotary embeddings written out: x · cos + rotated(x) · sin, where rotated(x) is (−second half, first half) of an axis. */
-import { intAttributeIn, intsAttributeIn } from "../../src/facts/attributes.ts";
+import { intAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
 import { expanded, orderOf, sliced, type View } from "../ir/view.ts";
@@ -7,6 +7,7 @@ import { emitPairRotation, type Halves } from "../lower/rotary.ts";
 import { sameSizes } from "./attention-scores.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
+import { partOf } from "./part.ts";
 
 interface Rotation {
   readonly x: Value;
@@ -104,50 +105,10 @@ interface Half {
 
 /** Of what the value is one half along one axis, all of the others. */
 function halfOf(value: Value | undefined, graph: PatternGraph): Half | undefined {
-  const node = graph.producerOf(value);
-  const [x] = node?.inputs ?? [];
-  const [whole, own] = [graph.shape(x), graph.shape(value)];
-  if (node === undefined || x === undefined || whole === undefined || own?.length !== whole.length)
-    return undefined;
-  const cut = [...whole.keys()].filter((axis) => own[axis] !== whole[axis]);
-  const [axis] = cut;
-  if (axis === undefined || cut.length > 1 || 2 * (own[axis] ?? 0) !== whole[axis]) return undefined;
-  const start = startOf(node, value, axis, whole, graph);
-  const half = own[axis];
-  if (start !== 0 && start !== half) return undefined;
-  return { x, axis, part: start === 0 ? 0 : 1, node };
-}
-
-/** Where a Slice in steps of 1, or a part of a Split in two, begins. */
-function startOf(
-  node: Node,
-  value: Value | undefined,
-  axis: number,
-  whole: readonly number[],
-  graph: PatternGraph,
-): number | undefined {
-  const [, listed, , axes, steps] = node.inputs;
-  const size = whole[axis] ?? 0;
-  switch (operatorOf(node)) {
-    case "Split":
-      // Two parts, of which this one is half.
-      return node.outputs.length === 2 ? node.outputs.indexOf(value) * (size / 2) : undefined;
-    case "Slice": {
-      const isOld = graph.opset < 10;
-      const of = (name: string, input: Value | undefined) =>
-        isOld ? intsAttributeIn(node, name, graph.scope) : graph.elements(input);
-      const starts = of("starts", listed);
-      const hasAxes = isOld ? intsAttributeIn(node, "axes", graph.scope) !== undefined : axes !== undefined;
-      const named = hasAxes ? of("axes", axes) : starts?.map((_, at) => at);
-      const isPlain = isOld || steps === undefined || graph.elements(steps)?.every((step) => step === 1);
-      const at = named?.findIndex((each) => (each < 0 ? each + whole.length : each) === axis) ?? -1;
-      const start = starts?.[at];
-      if (start === undefined || !isPlain) return undefined;
-      return Math.max(0, start < 0 ? start + size : start);
-    }
-    default:
-      return undefined;
-  }
+  const part = partOf(value, graph);
+  if (part === undefined || graph.shape(part.x)?.[part.axis] !== 2 * part.size) return undefined;
+  if (part.start !== 0 && part.start !== part.size) return undefined;
+  return { x: part.x, axis: part.axis, part: part.start === 0 ? 0 : 1, node: part.node };
 }
 
 function halvesOf(view: View, axis: number): Halves {
