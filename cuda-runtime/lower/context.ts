@@ -65,6 +65,8 @@ export interface LowerContext extends Attributes, Emitter {
   outputType(index: number): StorageType;
   /** New memory for an output, which a launch has to fill. Row-major unless an order of axes is given. */
   output(index: number, order?: readonly number[]): View;
+  /** Where an output belongs in a concatenation that reads it, of its type and whatever strides it has there: whoever fills it sets the output. */
+  homeInConcat(index: number, order?: readonly number[]): View | undefined;
   codesBehind(index: number): CodesWanted | undefined;
   /** Memory that the output has already, row-major and of its type: whoever has the choice writes there. */
   home(index: number): View | undefined;

@@ -1,7 +1,7 @@
 /** @file What lowerings of data movement read from attributes and constant inputs, over the opsets. */
 
 import { textOf } from "../../src/ir/message.ts";
-import { isPacked, orderOf, orderToReshape, reshaped, type View } from "../ir/view.ts";
+import { isPacked, orderOf, orderToReshape, reshaped, stridesOf, type View } from "../ir/view.ts";
 import type { LowerContext } from "./context.ts";
 
 export function axisOf(axis: number, rank: number): number {
@@ -53,6 +53,14 @@ export function reshapedOrCopied(context: LowerContext, view: View, shape: reado
   return viewOf(context, context.packed(view, { order: orderToReshape(view, shape) }), shape);
 }
 
+/** As that copy lies in memory, in the new shape. */
+export function copiedTo(view: View, shape: readonly number[]): View {
+  const packed = { ...view, strides: stridesOf(view.shape, orderToReshape(view, shape)) };
+  const seen = reshaped(packed, shape);
+  if (seen === undefined) throw new Error("tc-lint bug: a copy that is to be reshaped cannot be");
+  return seen;
+}
+
 function viewOf(context: LowerContext, packed: View, shape: readonly number[]): View {
   return (
     reshaped(packed, shape) ?? context.fail(`cannot view [${packed.shape.join(",")}] as [${shape.join(",")}]`)
@@ -83,6 +91,19 @@ function isDense(view: View, order: readonly number[]): boolean {
 export function givenElements(context: LowerContext, index: number): readonly number[] | undefined {
   if (!context.hasInput(index) || context.inputShape(index).includes(0)) return undefined;
   return context.knownElements(index);
+}
+
+/** As `writeOutput`, where `emit` writes to any strides. */
+export function writePlaced(
+  context: LowerContext,
+  like: View,
+  order: readonly number[] | undefined,
+  emit: (to: View) => void,
+): void {
+  const home = like.type === context.outputType(0) ? context.homeInConcat(0, order) : undefined;
+  if (home === undefined) return writeOutput(context, like, order, emit);
+  emit(home);
+  context.setOutput(0, home);
 }
 
 /** Memory of `like`'s type for output 0, written by `emit`; converted where the output is stored as another type. */

@@ -15,6 +15,7 @@ import {
   mustReshape,
   reshapedOrCopied,
   writeOutput,
+  writePlaced,
 } from "./movement-arguments.ts";
 
 /** Each input into its part of `to` along `axis`. */
@@ -172,7 +173,7 @@ function emitPad(context: LowerContext, pads: Pads, mode: PadMode, fill: View | 
       context.fail(`pads an axis to ${size} elements, supported are up to ${maxTableEntries}`);
     return isPadded ? allAxes(size).map((at) => paddedPosition(at - begin, own, mode)) : undefined;
   });
-  writeOutput(context, data, keptOrder(given), (to) => emitSelect(context, { from: data, to, tables, fill }));
+  writePlaced(context, data, keptOrder(given), (to) => emitSelect(context, { from: data, to, tables, fill }));
 }
 
 /** Negative pads cut. */

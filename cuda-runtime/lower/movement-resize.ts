@@ -19,7 +19,7 @@ import {
   tapTable,
 } from "../kernels/resize/taps.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
-import { allAxes, axisOf, givenElements, keptOrder, writeOutput } from "./movement-arguments.ts";
+import { allAxes, axisOf, givenElements, keptOrder, writeOutput, writePlaced } from "./movement-arguments.ts";
 
 type Mode = "nearest" | Filter["mode"];
 
@@ -172,7 +172,7 @@ function emitNearest(
     isKept(axis, sampling) ? undefined : nearestTable(axis, filter.coordinates, nearest),
   );
   const fill = extrapolation === 0 ? undefined : context.constant(from.type, [], [extrapolation]);
-  writeOutput(context, from, keptOrder(from), (to) => emitSelect(context, { from, to, tables, fill }));
+  writePlaced(context, from, keptOrder(from), (to) => emitSelect(context, { from, to, tables, fill }));
 }
 
 /** Integers are resized as float32, and cut off again. */

@@ -29,7 +29,8 @@ function checkInput(context: LowerContext, { shape, type }: View, isMax: boolean
 
 /** A float output of the input's type and memory order. */
 function outputLike(context: LowerContext, x: View): View {
-  const view = context.temporary(x.type, context.outputShape(0), orderOf(x));
+  const home = x.type === context.outputType(0) ? context.homeInConcat(0, orderOf(x)) : undefined;
+  const view = home ?? context.temporary(x.type, context.outputShape(0), orderOf(x));
   context.setOutput(0, view);
   return view;
 }

@@ -85,6 +85,8 @@ function partsTogether(concat: Node, graph: PatternGraph): Roll | undefined {
     for (let at = 0; at < part.size; at++) table.push(part.start + at);
     nodes.add(part.node);
   }
+  // Side by side already: a view.
+  if (table.every((position, at) => position === first.start + at)) return undefined;
   return { x: first.x, tables: new Map([[axis, table]]), output, nodes: [...nodes] };
 }
 

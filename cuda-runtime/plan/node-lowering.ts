@@ -11,6 +11,7 @@ import { isFloatStorage, type StorageType } from "../ir/storage.ts";
 import { elementCount, type View } from "../ir/view.ts";
 import type { CodesWanted, LowerContext } from "../lower/context.ts";
 import { BaseContext } from "./base-context.ts";
+import { homeInConcat } from "./concat-in-place.ts";
 import type { Frame } from "./frame.ts";
 import { isElementwise } from "./fused.ts";
 import type { Slot } from "./slots.ts";
@@ -143,6 +144,12 @@ export class NodeLowering extends BaseContext implements LowerContext {
     const view = this.temporary(this.outputType(index), this.outputShape(index), order);
     this.values.setView(this.#outputValue(index), view, this.frame);
     return view;
+  }
+
+  homeInConcat(index: number, order?: readonly number[]): View | undefined {
+    const value = this.#outputValue(index);
+    const home = homeInConcat(value, this.values.slotOf(value, this.frame), order, this.frame, this.values);
+    return home?.type === this.outputType(index) ? home : undefined;
   }
 
   codesBehind(index: number): CodesWanted | undefined {

@@ -279,6 +279,9 @@ export class MachineContext implements LowerContext {
   home(_index: number): View | undefined {
     return undefined;
   }
+  homeInConcat(_index: number): View | undefined {
+    return undefined;
+  }
   setOutput(index: number, view: View): void {
     const expected = this.outputShape(index);
     if (view.shape.join() !== expected.join()) {
