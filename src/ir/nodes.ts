@@ -12,6 +12,13 @@ export function* nodesOf(model: Model): Iterable<Node> {
   }
 }
 
+/** Every graph: the main one, functions' bodies and those inside of nodes. */
+export function* graphsOf(model: Model): Iterable<Graph> {
+  yield model.graph;
+  for (const { graph } of model.functions.values()) yield graph;
+  for (const node of nodesOf(model)) yield* subgraphs(node);
+}
+
 /** Every node in the subgraphs of a node, and in theirs. */
 export function* nodesIn(node: Node): Iterable<Node> {
   for (const { nodes } of subgraphs(node)) {

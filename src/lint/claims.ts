@@ -22,7 +22,7 @@ import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
 import { commandText, wayToHalf } from "./ends.ts";
-import { capped, type Group, stepOf } from "./group.ts";
+import { capped, type Group, mayBeNothing, stepOf } from "./group.ts";
 import { writtenHalf } from "./written-half.ts";
 
 /** What lint looks at: the file, what earlier steps leave of it, and the layout step where it is claimed. */
@@ -220,6 +220,18 @@ export function keepWithinSteps(listed: readonly Group[], account: readonly Acco
       low: isWhole && step.saves.low > 0 ? Math.min(microseconds, step.saves.low) : low,
       high: Math.max(microseconds, most),
     };
+  }
+}
+
+/** A finding that may save nothing, and is all that its step saves, has the step's interval: the two are one figure. */
+export function alikeTheirSteps(unclaimed: readonly Group[], account: readonly AccountStep[]): void {
+  for (const group of unclaimed) {
+    const name = stepIn(account, group);
+    const saves = account.find((each) => each.step === name)?.saves;
+    if (group.saves === null || !saves || saves.low > 0) continue;
+    const isWhole = Math.abs(saves.microseconds - group.saves.microseconds) < rounding;
+    if (isWhole && mayBeNothing(group.saves))
+      group.saves = { ...group.saves, low: saves.low, high: saves.high };
   }
 }
 

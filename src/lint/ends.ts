@@ -84,7 +84,8 @@ function changedFor(
 ) {
   const step = stepOf(group);
   if (first.decision === undefined || step === null) return group.rule.changes ?? "layout";
-  if (step === "layout") return layout === undefined ? "layout" : layout.way.changed;
+  // A layout that is not taken, no command makes.
+  if (step === "layout") return layout === undefined ? null : layout.way.changed;
   const way = wayToHalf(first, layout);
   return way === undefined ? "precision" : way;
 }

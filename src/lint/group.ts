@@ -37,7 +37,7 @@ export interface Group {
 }
 
 /**
- * What becomes of a group. `uncertain`: its interval reaches zero, so that it may save nothing. `below`: it saves less than the
+ * What becomes of a group. `uncertain`: its interval reaches zero, so that it may save nothing. `below`: what it saves for sure is less than the
  * threshold.
  */
 export type Standing = "listed" | "below" | "uncertain";
@@ -135,8 +135,8 @@ export function standingOf(
 ): Standing {
   if (declined !== undefined) return declined;
   if (saves === null) return "listed";
-  if (saves.share < minSaving) return "below";
-  return mayBeNothing(saves) ? "uncertain" : "listed";
+  if (mayBeNothing(saves)) return "uncertain";
+  return saves.share < minSaving ? "below" : "listed";
 }
 
 export function mayBeNothing(saves: SavingReport | null): boolean {

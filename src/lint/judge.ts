@@ -1,6 +1,7 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
 import { pushAll } from "../ir/lists.ts";
 import {
+  alikeTheirSteps,
   claimedLayout,
   keepWithinBranches,
   keepWithinSteps,
@@ -68,6 +69,10 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   const inAccount = claimed.filter((group) => standings.get(group) === "listed");
   const account = lintAccount(inAccount, states);
   keepWithinSteps(inAccount, account);
+  alikeTheirSteps(
+    groups.filter((group) => standings.get(group) === "uncertain"),
+    account,
+  );
   for (const group of groups) {
     const stands = standings.get(group) ?? "listed";
     const severity = severities.get(group) ?? group.base;

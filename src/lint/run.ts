@@ -3,6 +3,7 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { foundSizes } from "../ir/assumed.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
+import { graphsOf } from "../ir/nodes.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
 import { checkFile } from "../workload/emptied.ts";
 import type { Step } from "../workload/timeline.ts";
@@ -283,8 +284,7 @@ function drawingsOf(
 /** Elements of the main graph's initializers, and of subgraphs' and functions'. */
 function parametersOf(model: Model): number {
   let parameters = 0;
-  const graphs = [model.graph, ...[...model.functions.values()].map(({ graph }) => graph)];
-  for (const graph of graphs) {
+  for (const graph of graphsOf(model)) {
     for (const { initializer } of graph.values.values()) {
       if (initializer !== undefined) parameters += initializer.dims.reduce((total, dim) => total * dim, 1);
     }

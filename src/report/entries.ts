@@ -68,9 +68,9 @@ function partsText({ microseconds, withoutCasts = 0, withSetting }: CountedFindi
 export function countedNotes({ belowThreshold: below, uncertain }: CountedModel): string[] {
   const notes: string[] = [];
   if (below.count > 0) {
-    const each = below.count === 1 ? "saves" : "save together";
     const what = counted(below.count, "finding");
-    notes.push(`${what} below the threshold ${each} at most ${duration(below.microseconds)}`);
+    const together = below.count === 1 ? "" : " together";
+    notes.push(`${what} below the threshold (predicted ${duration(below.microseconds)}${together})`);
   }
   if (uncertain.count > 0) {
     const what = counted(uncertain.count, "finding");

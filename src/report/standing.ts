@@ -61,31 +61,28 @@ function endOf(account: readonly AccountStep[], now: number): Pick<Standing, "af
 /** What the time now counts in already. */
 const countedIn: ReadonlySet<AccountStepName> = new Set(["exported", "precision"]);
 
-/**
- * The step that saves most of where it stands, beyond doubt; where none does, what its precision saves. Undefined where nothing is
- * sure to save.
- */
+/** The step that saves most of where it stands, beyond doubt: what its precision saves is one of them. Undefined where nothing is sure to save. */
 export function bestStepOf({ account }: Pick<ModelReport, "account">): AccountStep | undefined {
-  const saved = ({ saves }: AccountStep) => saves?.microseconds ?? 0;
-  // What writing half precision takes besides is no step that anybody decides on.
-  const steps = account.filter(({ step }) => step !== "kept");
-  const left = steps.filter(({ step }) => !countedIn.has(step));
-  const most = (those: readonly AccountStep[]) =>
-    those
-      .filter((step) => saved(step) > 0 && (step.saves?.low ?? 0) > 0 && step.unsure !== true)
-      .reduce<AccountStep | undefined>(
-        (best, step) => (best !== undefined && saved(best) >= saved(step) ? best : step),
-        undefined,
-      );
-  return most(left) ?? most(steps);
+  return largest(account.filter((step) => (step.saves?.low ?? 0) > 0 && step.unsure !== true));
 }
 
-/** `safe fixes 19.5 µs, 20 %`: as the account has it. */
-export function bestStepText(model: Pick<ModelReport, "account">): string {
-  const best = bestStepOf(model);
-  if (best === undefined) return "";
-  const saved = best.saves?.microseconds ?? 0;
-  const [name] = accountCells(best, model.account);
-  const share = percent(shareOf(best, model.account) ?? 0);
-  return `${name} ${duration(saved)}, ${share}${countedIn.has(best.step) ? " (counted in)" : ""}`;
+/** What writing half precision takes besides is no step that anybody decides on. */
+function largest(account: readonly AccountStep[]): AccountStep | undefined {
+  const saved = ({ saves }: AccountStep) => saves?.microseconds ?? 0;
+  return account
+    .filter((step) => step.step !== "kept" && saved(step) > 0)
+    .reduce<AccountStep | undefined>(
+      (best, step) => (best !== undefined && saved(best) >= saved(step) ? best : step),
+      undefined,
+    );
+}
+
+/** `safe fixes 19.5 µs, 20 %`: as the account has it. Where nothing is sure to save, what may save most. */
+export function bestStepText({ account }: Pick<ModelReport, "account">): string {
+  const sure = bestStepOf({ account });
+  const step = sure ?? largest(account);
+  if (step === undefined) return "";
+  const [name] = accountCells(step, account);
+  const figures = `${duration(step.saves?.microseconds ?? 0)}, ${percent(shareOf(step, account) ?? 0)}`;
+  return `${name} ${sure === undefined ? "may save " : ""}${figures}${countedIn.has(step.step) ? " (counted in)" : ""}`;
 }
