@@ -13,7 +13,7 @@ export interface Standing {
   readonly afterFix: number;
   /**
    * What naming every command comes to, with what its author can do behind: the account's last step, in the target's precision; where its commands leave the
-   * file in the types that it stores, that file.
+   * file in the types that it stores, that file; where all of that takes longer than the file as stored or after `--fix`, that one.
    */
   readonly afterAll: number;
   /** What `afterAll` is of, where that is not a file that commands and its author make; else undefined. */
@@ -35,13 +35,12 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   const stored = stepAt("exported")?.microseconds ?? predicted.microseconds;
   const now = stepAt("precision")?.microseconds ?? stored;
   const safe = stepAt("safe");
-  const afterFix = safe?.needsHalf === true ? undefined : (safe?.written?.after ?? safe?.microseconds);
-  return {
-    now,
-    stored,
-    afterFix: afterFix ?? stored,
-    ...endOf(account, now),
-  };
+  const fixed = safe?.needsHalf === true ? undefined : (safe?.written?.after ?? safe?.microseconds);
+  const afterFix = fixed ?? stored;
+  const end = endOf(account, now);
+  // Nobody goes on to what takes longer than the file that is there.
+  const best = Math.min(stored, afterFix);
+  return { now, stored, afterFix, ...(end.afterAll > best ? { afterAll: best, of: undefined } : end) };
 }
 
 /** What all of it comes to: no figure is that of no file, unless it says so. */

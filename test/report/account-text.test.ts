@@ -143,10 +143,16 @@ describe("half that is not sure to save", () => {
   });
 
   test("after all says so where it is of a file in half that no command is named of", () => {
-    const kept: AccountStep = { ...times, microseconds: 11, step: "kept", saves: costs, precision: "fp16" };
-    const account = [exported, { ...stepTo(2), unsure: true as const }, kept];
-    expect(standing(account)).toMatchObject({ afterAll: 11, of: "half" });
-    expect(closingTable([modelReport({ account })], paletteOf(0)).join("\n")).toContain("11 µs if half pays");
+    const endingAt = (microseconds: number): AccountStep[] => [
+      exported,
+      { ...stepTo(2), unsure: true as const },
+      { ...times, microseconds, step: "kept", saves: costs, precision: "fp16" },
+    ];
+    const account = endingAt(9);
+    expect(standing(account)).toMatchObject({ afterAll: 9, of: "half" });
+    expect(closingTable([modelReport({ account })], paletteOf(0)).join("\n")).toContain("9 µs if half pays");
+    // Nobody goes on to what takes longer than the file that is there.
+    expect(standing(endingAt(11))).toMatchObject({ afterAll: 10, of: undefined });
   });
 
   test("a step that has no command names none, nor does a layout", () => {
