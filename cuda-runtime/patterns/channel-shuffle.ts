@@ -5,10 +5,8 @@
 import { intAttributeIn, intsAttributeIn } from "../../src/facts/attributes.ts";
 import type { Scope } from "../../src/facts/scope.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
-import { binary, constant, load } from "../ir/expr-build.ts";
-import { bytesOfType } from "../ir/storage.ts";
-import { channelsLastOrder, sliced, type View } from "../ir/view.ts";
-import { compileChain } from "../ptx/compile.ts";
+import { channelsLastOrder } from "../ir/view.ts";
+import { emitInterleaved } from "../lower/interleave.ts";
 import { sameSizes } from "./attention-scores.ts";
 import { PatternGraph } from "./graph.ts";
 import type { Macro, MacroContext } from "./macro.ts";
@@ -73,26 +71,7 @@ function readersInTurn(
 /** Channels stay innermost where they are so in a half. */
 function lowerShuffle(context: MacroContext, { halves, axis }: Shuffle): void {
   const [first, second] = [context.view(halves[0]), context.view(halves[1])];
-  const rank = first.shape.length;
   const isInnermost = axis === 1 && [first, second].some((view) => view.strides[axis] === 1);
-  const to = context.output(isInnermost ? channelsLastOrder(rank) : undefined);
-  const n = first.shape[axis] ?? 0;
-  const outputs = inPairs([first, second], to, axis) ?? [
-    { expr: load(first), to: sliced(to, axis, 0, n, 2) },
-    { expr: load(second), to: sliced(to, axis, 1, n, 2) },
-  ];
-  const launch = compileChain({ shape: first.shape, outputs }, context.target);
-  if (launch !== undefined) context.launch(launch);
-}
-
-/** Neighbours of 2 bytes each as one element of 4: half as many stores, and these beside each other. */
-function inPairs([first, second]: readonly [View, View], to: View, axis: number) {
-  const isPairs = [first, second, to].every(({ type }) => bytesOfType(type) === 2) && to.strides[axis] === 1;
-  const steps = to.strides.filter((_, at) => at !== axis && to.shape[at] !== 1);
-  if (!isPairs || [to.offset, ...steps].some((step) => step % 2 !== 0)) return undefined;
-  const bitsOf = (view: View) => load({ ...view, type: "uint16" }, "u32");
-  const pair = binary("or", bitsOf(first), binary("shl", bitsOf(second), constant("u32", 16)));
-  const strides = to.strides.map((stride, at) => (at === axis ? 1 : stride / 2));
-  const shape = first.shape;
-  return [{ expr: pair, to: { ...to, type: "uint32" as const, shape, strides, offset: to.offset / 2 } }];
+  const to = context.output(isInnermost ? channelsLastOrder(first.shape.length) : undefined);
+  emitInterleaved(context, { halves: [first, second], to, axis });
 }
