@@ -1,7 +1,7 @@
 /** @file What lowerings of data movement read from attributes and constant inputs, over the opsets. */
 
 import { textOf } from "../../src/ir/message.ts";
-import { isPacked, orderOf, orderToReshape, reshaped, stridesOf, type View } from "../ir/view.ts";
+import { isPacked, orderOf, orderToReshape, reshaped, type View } from "../ir/view.ts";
 import type { LowerContext } from "./context.ts";
 
 export function axisOf(axis: number, rank: number): number {
@@ -51,14 +51,6 @@ export function reshapedOrCopied(context: LowerContext, view: View, shape: reado
   const seen = reshaped(view, shape);
   if (seen !== undefined) return seen;
   return viewOf(context, context.packed(view, { order: orderToReshape(view, shape) }), shape);
-}
-
-/** As that copy lies in memory, in the new shape. */
-export function copiedTo(view: View, shape: readonly number[]): View {
-  const packed = { ...view, strides: stridesOf(view.shape, orderToReshape(view, shape)) };
-  const seen = reshaped(packed, shape);
-  if (seen === undefined) throw new Error("tc-lint bug: a copy that is to be reshaped cannot be");
-  return seen;
 }
 
 function viewOf(context: LowerContext, packed: View, shape: readonly number[]): View {

@@ -1,12 +1,11 @@
 /** @file Operators that only rename axes or take part of a tensor: another view of the same memory. */
 
-import { elementCount, expanded, orderOf, permuted, reshaped, sliced, type View } from "../ir/view.ts";
+import { elementCount, expanded, permuted, reshaped, sliced, type View } from "../ir/view.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
   allAxes,
   axisAttribute,
   axisOf,
-  copiedTo,
   keptOrder,
   listedAxes,
   listOf,
@@ -15,17 +14,8 @@ import {
 } from "./movement-arguments.ts";
 
 /** Reshape, Flatten, Squeeze, Unsqueeze: facts know the shape. */
-const regroup: Lower = (context) => {
-  const view = context.input(0);
-  const shape = context.outputShape(0);
-  const isCopied = reshaped(view, shape) === undefined && view.type === context.outputType(0);
-  const home = isCopied ? context.homeInConcat(0, orderOf(copiedTo(view, shape))) : undefined;
-  const part = home && reshaped(home, view.shape);
-  if (home === undefined || part === undefined)
-    return context.setOutput(0, reshapedOrCopied(context, view, shape));
-  context.copy(view, part);
-  context.setOutput(0, home);
-};
+const regroup: Lower = (context) =>
+  context.setOutput(0, reshapedOrCopied(context, context.input(0), context.outputShape(0)));
 
 const identity: Lower = (context) => {
   const expr = context.expr(0);

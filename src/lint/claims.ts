@@ -227,11 +227,11 @@ export function keepWithinSteps(listed: readonly Group[], account: readonly Acco
 export function alikeTheirSteps(unclaimed: readonly Group[], account: readonly AccountStep[]): void {
   for (const group of unclaimed) {
     const name = stepIn(account, group);
-    const saves = account.find((each) => each.step === name)?.saves;
-    if (group.saves === null || !saves || saves.low > 0) continue;
-    const isWhole = Math.abs(saves.microseconds - group.saves.microseconds) < rounding;
-    if (isWhole && mayBeNothing(group.saves))
-      group.saves = { ...group.saves, low: saves.low, high: saves.high };
+    const step = account.find((each) => each.step === name)?.saves;
+    if (group.saves === null || !step || step.low > 0 || !mayBeNothing(group.saves)) continue;
+    const { microseconds, of } = group.saves;
+    if (Math.abs(step.microseconds - microseconds) >= rounding) continue;
+    group.saves = { ...group.saves, low: step.low, high: Math.max(microseconds, Math.min(step.high, of)) };
   }
 }
 
