@@ -157,7 +157,9 @@ describe("half precision and layouts at once", () => {
     const diff = ["--diff", "--precision", "fp16", "--layout", "nhwc", "model.onnx"];
     rmSync(path.join(bench.folder.path, "model.weights"));
     const { exitCode, report, stderr } = await fixJson(bench, ...diff);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: "" });
+    expect(exitCode).toBe(1);
+    // On ONNX Runtime NHWC gains nothing.
+    expect(stderr).toMatch(/^tc-lint: model\.onnx: predicted to be slower, [^\n]*\n$/);
     expect(report.fixes[0]?.diff?.tensors).toContainEqual(
       expect.objectContaining({ after: "float16[1,1,1,32]" }),
     );

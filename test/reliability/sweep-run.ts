@@ -1,8 +1,11 @@
 /** @file One run of the command line with a fault: in this process, or in one of its own. */
 import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
+import type { Program } from "../../src/cli/program.ts";
 import { arm, type Fault, faultVariable, firedCall, stdoutFailure } from "./injector.ts";
 import type { Scenario } from "./scenarios.ts";
 
@@ -16,9 +19,19 @@ export interface Outcome {
   readonly unhandled: string | undefined;
 }
 
-let imports = 0;
+/** The executable's program, read once: what keeps its compiled code has a test of its own (test/cli/kept-code.test.ts). */
+const programs = new Map<string, Program>();
 
-/** Evaluates the executable's module anew; what it imports stays. */
+function programBeside(script: string): Program {
+  const known = programs.get(script);
+  if (known !== undefined) return known;
+  const name = readdirSync(path.dirname(script)).find((each) => /^program-.*\.cjs$/.test(each));
+  const program: Program = createRequire(script)(path.join(path.dirname(script), name ?? ""));
+  programs.set(script, program);
+  return program;
+}
+
+/** Runs the program once more in this process: what it has loaded stays. */
 export async function runHere(
   script: string,
   { args, env = {} }: Scenario,
@@ -30,13 +43,15 @@ export async function runHere(
   const note = (error: unknown) => unhandled.push(error);
   process.on("uncaughtException", note).on("unhandledRejection", note);
   const [argv, environment] = [process.argv, process.env];
+  const program = programBeside(script);
+  const workerUrl = new URL("../worker.js", pathToFileURL(script));
   try {
     process.chdir(folder);
     process.argv = [process.execPath, script, ...args];
     process.env = { PATH: environment["PATH"], TMPDIR: path.join(folder, "..", "tmp"), ...env };
     process.exitCode = undefined;
     arm(fault);
-    await import(`${pathToFileURL(script).href}?${++imports}`).catch(note);
+    await program.run(args, workerUrl, () => {}).catch(note);
     const fired = firedCall();
     arm(undefined);
     await new Promise((done) => setImmediate(done));
