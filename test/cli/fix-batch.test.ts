@@ -78,7 +78,9 @@ it.each([
     fixJson(bench, "--fix", "--fix-only", "--fix-output", "open.onnx", ...more, ...args, "model.onnx");
   const entryOf = async (...args: string[]) => {
     const { exitCode, stderr, report } = await fix(...args);
-    expect([exitCode, stderr]).toEqual([0, ""]);
+    expect(exitCode).toBe(0);
+    // So small a network is slower in half, which was asked for by name.
+    expect(stderr).toMatch(/^(tc-lint: model\.onnx: predicted to be slower, [^\n]*\n)?$/);
     return report.fixes[0];
   };
   const eight = await entryOf("--batch", "8");
@@ -120,7 +122,8 @@ it("half precision and NHWC go with it", async () => {
     "nhwc",
     "model.onnx",
   ]);
-  expect(half).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(half.exitCode).toBe(0);
+  expect(half.stderr).toMatch(/^tc-lint: model\.onnx: predicted to be slower, [^\n]*\n$/);
   expect(half.stdout).toMatch(/verified/);
   expect(ports(file)).toEqual(["x [batch,3,8,8]", "y [batch,8]"]);
 });
