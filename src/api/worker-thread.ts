@@ -15,15 +15,13 @@ export interface PairRequest {
   readonly plan: LintPlan;
 }
 
-/** `keepCompiled` is called once, when a model was linted; whoever has all answers ends this thread. */
+/** `keepCompiled` is called once a model was linted, before that is answered: whoever has all answers ends this thread. */
 export function answerRequests(keepCompiled: () => void): void {
   invariant(parentPort !== null, "requests come to worker threads only");
   const port = parentPort;
-  let isKept = false;
   port.on("message", (request: LintPlan | PairRequest) => {
     void ("pair" in request ? compared(request) : linted(request)).then((answer) => {
-      if (!isKept && hasLintedHere()) keepCompiled();
-      isKept ||= hasLintedHere();
+      if (hasLintedHere()) keepCompiled();
       port.postMessage(answer);
     });
   });

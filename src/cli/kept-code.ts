@@ -2,22 +2,12 @@
  * @file Compiled code that is kept between runs: a file a program, a version of V8 and its flags, in a folder of the user's own. V8 does
  * not check such code, so a file is used only where it is the user's own and whole. Nothing here fails a run: it is slower without.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { cachedDataVersionTag } from "node:v8";
 import { crc32 } from "node:zlib";
+import { makeFolder } from "../files/make-folder.ts";
+import { isOwn, isSystem, readOwnFile } from "../files/own-file.ts";
 import { userCache } from "../files/user-cache.ts";
 
 const ending = ".code";
@@ -40,17 +30,10 @@ export function keptCodePath(programPath: string): string | undefined {
 /** Undefined where there is none that can be trusted. */
 export function readKeptCode(path: string): Buffer | undefined {
   return unlessRefused(() => {
-    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
-    try {
-      const stats = fstatSync(file);
-      if (!stats.isFile() || !isOwn(stats.uid) || stats.size > mostBytes || stats.size < checksumBytes)
-        return undefined;
-      const bytes = readFileSync(file);
-      const code = bytes.subarray(0, -checksumBytes);
-      return crc32(code) === bytes.readUInt32LE(code.length) ? code : undefined;
-    } finally {
-      closeSync(file);
-    }
+    const bytes = readOwnFile(path, mostBytes)?.bytes;
+    if (bytes === undefined || bytes.length < checksumBytes) return undefined;
+    const code = bytes.subarray(0, -checksumBytes);
+    return crc32(code) === bytes.readUInt32LE(code.length) ? code : undefined;
   });
 }
 
@@ -60,7 +43,7 @@ export function writeKeptCode(path: string, code: Buffer): void {
   const temporary = `${path}.${process.pid}.tmp`;
   unlessRefused(() => {
     if (!isOwn(statSync(firstThere(folder)).uid)) return;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     const checksum = Buffer.alloc(checksumBytes);
     checksum.writeUInt32LE(crc32(code));
     try {
@@ -85,16 +68,12 @@ function firstThere(folder: string): string {
     : firstThere(parent);
 }
 
-function isOwn(uid: number): boolean {
-  return process.getuid === undefined || uid === process.getuid();
-}
-
 /** What the system refuses (no such file, a full disk, a folder that cannot be written to) only costs time. */
 function unlessRefused<Result>(work: () => Result): Result | undefined {
   try {
     return work();
   } catch (error) {
-    if (error instanceof Error && "syscall" in error) return undefined;
+    if (isSystem(error)) return undefined;
     throw error;
   }
 }

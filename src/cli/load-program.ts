@@ -42,11 +42,12 @@ export function loadProgram<Program>(file: URL): Loaded<Program> {
   });
   const module = { exports: {} };
   script.runInThisContext()(module.exports, require, module, path, dirname(path), importModule);
-  const isKept = cachedData !== undefined && script.cachedDataRejected !== true;
+  let isKept = cachedData !== undefined && script.cachedDataRejected !== true;
   return {
     program: module.exports as Program,
     keepCompiled() {
       if (keptPath !== undefined && !isKept) writeKeptCode(keptPath, script.createCachedData());
+      isKept = true;
     },
   };
 }

@@ -2,7 +2,7 @@
 import { hasLintedHere } from "../api/linted-here.ts";
 import { commandIsOver, watchTheEnd } from "./last-words.ts";
 import { main } from "./main.ts";
-import { guardStdout, StdoutError } from "./stdout.ts";
+import { withGuardedStdout } from "./stdout.ts";
 
 /** Its exports. */
 export interface Program {
@@ -12,15 +12,10 @@ export interface Program {
 
 /** Runs a command to its end, and sets the exit code. `workerUrl` is the script of worker threads. */
 export async function run(args: readonly string[], workerUrl: URL, keepCompiled: () => void): Promise<void> {
-  guardStdout();
-  watchTheEnd();
-  try {
+  await withGuardedStdout(async () => {
+    watchTheEnd();
     process.exitCode = await main(args, workerUrl);
-  } catch (error) {
-    if (!(error instanceof StdoutError)) throw error;
-    process.stderr.write(`tc-lint: ${error.message}\n`);
-    process.exitCode = 2;
-  }
+  });
   if (hasLintedHere()) keepCompiled();
   commandIsOver();
 }

@@ -46,6 +46,18 @@ export function guardStdout(): void {
   process.stderr.on("error", () => {});
 }
 
+/** Runs all of a process's work: where stdout does not take what it writes, that is said, and the process ends with 2. */
+export async function withGuardedStdout(work: () => Promise<void>): Promise<void> {
+  guardStdout();
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof StdoutError)) throw error;
+    process.stderr.write(`tc-lint: ${error.message}\n`);
+    process.exitCode = 2;
+  }
+}
+
 const nowhere = "/dev/null";
 
 /**

@@ -1,17 +1,5 @@
 /** @file Where `--cache` keeps what lint found: a folder of the user's own, and the files in it. */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { temporaryName } from "../onnx/temporary.ts";
@@ -19,6 +7,7 @@ import { toDisplayPath } from "../settings/paths.ts";
 import { foreignOwner, projectAround } from "./find-config.ts";
 import { statOf } from "./look.ts";
 import { makeFolder } from "./make-folder.ts";
+import { isSystem, readOwnFile } from "./own-file.ts";
 import { userCache } from "./user-cache.ts";
 
 /** Undefined where the user has none. Throws InputError where `location` is no folder. */
@@ -81,22 +70,9 @@ const freshMilliseconds = 86_400_000;
 /** The bytes of an entry, or undefined where there is none that is the user's own file. */
 export function readEntry(folder: string, key: string): Buffer | undefined {
   const path = join(folder, key + ending);
-  let descriptor: number;
-  try {
-    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
-  } catch (error) {
-    if (isSystem(error)) return undefined;
-    throw error;
-  }
-  try {
-    const stats = fstatSync(descriptor);
-    const isOwn = process.getuid === undefined || stats.uid === process.getuid();
-    if (!stats.isFile() || !isOwn || stats.size > mostEntryBytes) return undefined;
-    if (Date.now() - stats.mtimeMs > freshMilliseconds) touch(path);
-    return readFileSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  const file = readOwnFile(path, mostEntryBytes);
+  if (file !== undefined && Date.now() - file.modifiedMilliseconds > freshMilliseconds) touch(path);
+  return file?.bytes;
 }
 
 /** Another run may have removed it, or nothing may be written there: then it is as old as it looks. */
@@ -140,10 +116,6 @@ export function pruneEntries(folder: string, mostBytes: number): void {
     const isOver = isTemporary ? Date.now() - time > abandonedMilliseconds : total > mostBytes;
     if (isOver) rmSync(path, { force: true });
   }
-}
-
-function isSystem(error: unknown): boolean {
-  return error instanceof Error && "syscall" in error;
 }
 
 function codeOf(error: unknown): string {
