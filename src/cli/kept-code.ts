@@ -2,12 +2,12 @@
  * @file Compiled code that is kept between runs: a file a program, a version of V8 and its flags, in a folder of the user's own. V8 does
  * not check such code, so a file is used only where it is the user's own and whole. Nothing here fails a run: it is slower without.
  */
-import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { cachedDataVersionTag } from "node:v8";
 import { crc32 } from "node:zlib";
 import { makeFolder } from "../files/make-folder.ts";
-import { isOwn, isSystem, readOwnFile } from "../files/own-file.ts";
+import { isOwn, isSystem, pruneOwnFiles, readOwnFile, writeOwnFile } from "../files/own-file.ts";
 import { userCache } from "../files/user-cache.ts";
 
 const ending = ".code";
@@ -37,26 +37,16 @@ export function readKeptCode(path: string): Buffer | undefined {
   });
 }
 
-/** In one step, beside others that do the same; the oldest of more than a few go. */
+/** The oldest of more than a few go. */
 export function writeKeptCode(path: string, code: Buffer): void {
   const folder = dirname(path);
-  const temporary = `${path}.${process.pid}.tmp`;
   unlessRefused(() => {
     if (!isOwn(statSync(firstThere(folder)).uid)) return;
     makeFolder(folder, 0o700);
     const checksum = Buffer.alloc(checksumBytes);
     checksum.writeUInt32LE(crc32(code));
-    try {
-      writeFileSync(temporary, Buffer.concat([code, checksum]), { flag: "wx", mode: 0o600 });
-      renameSync(temporary, path);
-    } finally {
-      rmSync(temporary, { force: true });
-    }
-    const kept = readdirSync(folder)
-      .filter((name) => name.endsWith(ending) || name.endsWith(`${ending}.tmp`))
-      .map((name) => ({ name, time: statSync(join(folder, name)).mtimeMs }))
-      .sort((a, b) => b.time - a.time);
-    for (const { name } of kept.slice(mostFiles)) rmSync(join(folder, name), { force: true });
+    writeOwnFile(path, Buffer.concat([code, checksum]));
+    pruneOwnFiles(folder, ending, ({ files }) => files > mostFiles);
   });
 }
 

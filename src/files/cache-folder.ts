@@ -1,13 +1,12 @@
 /** @file Where `--cache` keeps what lint found: a folder of the user's own, and the files in it. */
-import { lstatSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { lstatSync, utimesSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { InputError } from "../ir/errors.ts";
-import { temporaryName } from "../onnx/temporary.ts";
 import { toDisplayPath } from "../settings/paths.ts";
 import { foreignOwner, projectAround } from "./find-config.ts";
 import { statOf } from "./look.ts";
 import { makeFolder } from "./make-folder.ts";
-import { isSystem, readOwnFile } from "./own-file.ts";
+import { isSystem, pruneOwnFiles, readOwnFile, writeOwnFile } from "./own-file.ts";
 import { userCache } from "./user-cache.ts";
 
 /** Undefined where the user has none. Throws InputError where `location` is no folder. */
@@ -84,38 +83,20 @@ function touch(path: string): void {
   }
 }
 
-/** In one step. Returns what kept it from being written. */
+/** Returns what kept it from being written. */
 export function writeEntry(folder: string, key: string, bytes: Buffer): string | undefined {
   if (bytes.length > mostEntryBytes) return undefined;
-  const temporary = join(folder, temporaryName(key));
   try {
-    writeFileSync(temporary, bytes, { flag: "wx", mode: 0o600 });
-    renameSync(temporary, join(folder, key + ending));
+    writeOwnFile(join(folder, key + ending), bytes);
     return undefined;
   } catch (error) {
-    rmSync(temporary, { force: true });
     if (isSystem(error)) return `${toDisplayPath(folder)} cannot be written to (${codeOf(error)})`;
     throw error;
   }
 }
 
-const abandonedMilliseconds = 3_600_000;
-
-/** Takes out what was not used for longest until the rest fits, and what a run that was ended left behind. */
 export function pruneEntries(folder: string, mostBytes: number): void {
-  const entries = readdirSync(folder).flatMap((name) => {
-    const path = join(folder, name);
-    const stats = lstatSync(path, { throwIfNoEntry: false });
-    const isOurs = name.endsWith(ending) || (name.startsWith(".") && name.endsWith(".tmp"));
-    return stats?.isFile() === true && isOurs ? [{ path, size: stats.size, time: stats.mtimeMs }] : [];
-  });
-  let total = 0;
-  for (const { path, size, time } of entries.sort((a, b) => b.time - a.time)) {
-    const isTemporary = path.endsWith(".tmp");
-    if (!isTemporary) total += size;
-    const isOver = isTemporary ? Date.now() - time > abandonedMilliseconds : total > mostBytes;
-    if (isOver) rmSync(path, { force: true });
-  }
+  pruneOwnFiles(folder, ending, (sum) => sum.bytes > mostBytes);
 }
 
 function codeOf(error: unknown): string {

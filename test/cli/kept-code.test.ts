@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -68,6 +69,18 @@ describe.skipIf(isNodesOwn)("code kept between runs", () => {
     const first = run(["a.onnx", "b.onnx", "-j", "2"]);
     theOne();
     expect(run(["a.onnx", "b.onnx", "-j", "2"])).toEqual(first);
+  });
+
+  test("is kept whole by runs and threads that end at the same moment", () => {
+    const names = Array.from({ length: 8 }, (_, index) => `same-${index}.onnx`);
+    for (const name of names) bench.folder.write(name, bytesOf(headModel()));
+    for (let turn = 0; turn < 3; turn++) {
+      rmSync(path.join(bench.folder.path, "cache"), { recursive: true, force: true });
+      run([...names, "-j", "8"]);
+      const before = statSync(theOne()).mtimeMs;
+      run(["a.onnx"]);
+      expect(statSync(theOne()).mtimeMs).toBe(before);
+    }
   });
 
   test("lets a configuration and a plugin that are code be imported", () => {
