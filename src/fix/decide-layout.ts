@@ -28,6 +28,7 @@ import { contextOf } from "./pass-context.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { asStored, keepPriced, priced } from "./prices.ts";
 import { isSureGain, isSureInHalf } from "./sure-gain.ts";
+import type { Reading } from "./unread.ts";
 
 export interface LayoutDecision {
   readonly after: Workload;
@@ -155,10 +156,11 @@ export const belowThreshold = "NHWC saves less than --min-saving in the whole mo
 const location = "tc-lint.preview.data";
 
 function planned(model: OpenModel, settings: FixSettings): LayoutPlan {
-  const context = contextOf(model, settings, "channels-last", location);
+  const reading: Reading = { mostBytes: settings.mostRead };
+  const context = contextOf(model, settings, "channels-last", location, reading);
   const plan = planLayout(context);
   // Where it is taken, the pass has run.
-  keepResult(channelsLast, model, settings, () => resultOf(plan, context));
+  keepResult(channelsLast, model, { settings, result: () => resultOf(plan, context), reading });
   return plan;
 }
 

@@ -10,7 +10,7 @@ import { priceFacts, priceModel, trafficOf, type Workload } from "../workload/wo
 import { patched } from "./edits.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { asStored, previewOf, priced, unboundFacts } from "./prices.ts";
-import { readingUpTo } from "./unread.ts";
+import { type Reading, readingUpTo } from "./unread.ts";
 
 /** `location` is what the data of the pass's patch will be called. */
 export function contextOf(
@@ -18,8 +18,9 @@ export function contextOf(
   settings: FixSettings,
   pass: PassName,
   location: string,
+  reading: Reading = { mostBytes: settings.mostRead },
 ): PassContext {
-  const { target, options, leaveOut, mostRead = Number.POSITIVE_INFINITY } = settings;
+  const { target, options, leaveOut } = settings;
   const workload = priced(model, settings);
   return {
     model,
@@ -32,7 +33,7 @@ export function contextOf(
     account: accountOf(workload, model, settings),
     names: new FreshNames(model),
     leftOut: leaveOut && ((part) => leaveOut(pass, part)),
-    open: readingUpTo(mostRead, (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers)),
+    open: readingUpTo(reading, (tensor) => tensorBytes(model.source, model.files, tensor, encodeNumbers)),
     preview: (patch) => previewOf(model, patch, location, settings),
     patched: (patch) => patched(model, patch, "tc-lint.preview.data"),
     savingOf: (patch) => {

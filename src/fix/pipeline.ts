@@ -12,6 +12,7 @@ import { patched, render } from "./edits.ts";
 import { keepResult, takeResult } from "./last-results.ts";
 import { contextOf } from "./pass-context.ts";
 import { takePreview } from "./prices.ts";
+import type { Reading } from "./unread.ts";
 
 export interface FixSettings extends WorkloadSettings {
   /** In order. */
@@ -184,16 +185,28 @@ export function runPasses(original: OpenModel, settings: FixSettings): FixedMode
 
 /** What a pass would do, and nothing done. */
 export function proposalOf(pass: Pass, model: OpenModel, settings: FixSettings): PassResult {
-  const result = pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data"));
-  keepResult(pass, model, settings, () => result);
-  return result;
+  return newResult(pass, model, settings, "tc-lint.preview.data", () => true);
 }
 
 /** A pass asked twice about one model says the same: the round that finds nothing more to do ends with passes that ran on it before. */
 function resultOf(pass: Pass, model: OpenModel, settings: FixSettings, location: string): PassResult {
-  const result =
-    takeResult(pass, model, settings) ?? pass.run(contextOf(model, settings, pass.name, location));
   // Whoever has a patch may add to it.
-  if (result.patch.isEmpty) keepResult(pass, model, settings, () => result);
+  const isToBeKept = ({ patch }: PassResult) => patch.isEmpty;
+  const known = takeResult(pass, model, settings);
+  if (known === undefined) return newResult(pass, model, settings, location, isToBeKept);
+  if (isToBeKept(known)) keepResult(pass, model, { settings, result: () => known, reading: {} });
+  return known;
+}
+
+function newResult(
+  pass: Pass,
+  model: OpenModel,
+  settings: FixSettings,
+  location: string,
+  isToBeKept: (result: PassResult) => boolean,
+): PassResult {
+  const reading: Reading = { mostBytes: settings.mostRead };
+  const result = pass.run(contextOf(model, settings, pass.name, location, reading));
+  if (isToBeKept(result)) keepResult(pass, model, { settings, result: () => result, reading });
   return result;
 }

@@ -4,12 +4,21 @@ import { InputError } from "../ir/errors.ts";
 import type { TensorRef } from "../ir/model.ts";
 import type { OpenTensor, TensorBytes } from "../ir/patch.ts";
 
-/** Larger tensors than `mostBytes` fail where they are read, as weights do that are not there. */
-export function readingUpTo(mostBytes: number, open: OpenTensor): OpenTensor {
+/** How much may be read of a tensor. Whoever takes over the result of a pass decides that anew. */
+export interface Reading {
+  /** Any size where undefined. */
+  mostBytes?: number | undefined;
+  /** Of the largest tensor that was read. */
+  largestBytes?: number;
+}
+
+/** Larger tensors fail where they are read, as weights do that are not there. */
+export function readingUpTo(reading: Reading, open: OpenTensor): OpenTensor {
   return (tensor) => {
     const { name, dtype, dims } = tensor;
     const size = dtype === undefined ? 0 : bytesOf(dtype, elementsOf(tensor));
-    if (size <= mostBytes) return open(tensor);
+    reading.largestBytes = Math.max(size, reading.largestBytes ?? 0);
+    if (size <= (reading.mostBytes ?? Number.POSITIVE_INFINITY)) return open(tensor);
     return unread(size, `tensor "${name}" [${dims.join(",")}] is not read here`);
   };
 }

@@ -149,5 +149,7 @@ export interface Pass {
   readonly name: PassName;
   /** Safe passes keep every value to rounding, and inputs and outputs as they are. */
   readonly safe: boolean;
+  /** It makes the same of a model whatever that is priced for. */
+  readonly isOfModelAlone?: boolean;
   readonly run: (context: PassContext) => PassResult;
 }

@@ -3,11 +3,13 @@ import { expect, test } from "vitest";
 import { model } from "../../fixtures/builder.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { decideLayout } from "../../src/fix/decide-layout.ts";
-import type { FixSettings } from "../../src/fix/pipeline.ts";
+import { type FixSettings, proposalOf, runPasses } from "../../src/fix/pipeline.ts";
 import { asStored, priced } from "../../src/fix/prices.ts";
 import { runToFixedPoint } from "../../src/fix/rounds.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
+import { fold } from "../../src/passes/fold/fold.ts";
+import type { Pass } from "../../src/passes/pass.ts";
 import { targetOf } from "../rules/lint.ts";
 
 const settings: FixSettings = {
@@ -71,4 +73,35 @@ test("a layout that is decided is planned once", () => {
   expect(runToFixedPoint(opened, watched).changed).toBe(true);
   // And once what came of it, of which nothing more is to be done.
   expect(looked).toHaveLength(2 * planned);
+});
+
+test("what is folded is planned once for every precision that a file is stored in", () => {
+  const cost = createCostModel();
+  let runs = 0;
+  const run: Pass["run"] = (context) => {
+    runs++;
+    return fold.run(context);
+  };
+  const counted: Pass = { ...fold, run };
+  const settled = { ...settings, cost, onlyWhereFaster: false, passes: [counted] };
+  const before = modelFromBytes(
+    model({ name: "network", opset: 17 }, (graph) => {
+      const conv = graph.node("Conv", [graph.input("x", [8, 4, 8, 8]), graph.weight([64, 4, 1, 1])]);
+      const parameters = [1, 2, 3, 4].map((value) =>
+        graph.weight([64], { values: new Array(64).fill(value) }),
+      );
+      graph.output(graph.node("BatchNormalization", [conv, ...parameters]));
+    }),
+  );
+  const proposed = proposalOf(counted, before, settled);
+  expect(proposed.patch.isEmpty).toBe(false);
+  const { applied } = runPasses(before, { ...settled, mostRead: 1024 });
+  expect([applied.length, runs]).toEqual([1, 1]);
+  // It was taken. What is left out makes another one, and so does what may not be read.
+  for (const other of [{ leaveOut: () => undefined }, { mostRead: 255 }]) {
+    runs = 0;
+    proposalOf(counted, before, settled);
+    expect(() => runPasses(before, { ...settled, ...other })).not.toThrow("is not read here");
+    expect(runs).toBe(2);
+  }
 });

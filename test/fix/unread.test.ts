@@ -1,11 +1,12 @@
 /** What is not read is as absent where it is read, and nowhere else: lint says what half precision makes of a model without its weights. */
 import { expect, test } from "vitest";
-import { readingUpTo } from "../../src/fix/unread.ts";
+import { type Reading, readingUpTo } from "../../src/fix/unread.ts";
 import type { TensorRef } from "../../src/ir/model.ts";
 import { MemoryBytes } from "../../src/passes/tensors.ts";
 
 const opened: string[] = [];
-const open = readingUpTo(64, ({ name }) => {
+const reading: Reading = { mostBytes: 64 };
+const open = readingUpTo(reading, ({ name }) => {
   opened.push(name);
   return new MemoryBytes(new Uint8Array(64));
 });
@@ -28,4 +29,10 @@ test("a larger one has its size, and fails where it is read as weights that are 
     expect.objectContaining({ code: "weights-missing" }),
   );
   expect(opened).not.toContain("large");
+});
+
+test("how much is read is what is said when it is read", () => {
+  reading.mostBytes = 68;
+  open(tensor("larger", 17)).readInto(0, new Uint8Array(64));
+  expect(opened).toContain("larger");
 });

@@ -18,7 +18,7 @@ import { Draft } from "./draft.ts";
 import { sourceOf } from "./identities.ts";
 import { writePatch } from "./write.ts";
 
-export const fold: Pass = { name: "fold", safe: true, run: runFold };
+export const fold: Pass = { name: "fold", safe: true, isOfModelAlone: true, run: runFold };
 
 /** Operators of the nodes that a rule changed. */
 interface Changes {
