@@ -125,6 +125,8 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   const fixes = decideStored(model, safe, settings, () => isStorable(half));
   const { fixed, after, change, declined, foregone, loses, whyUnsolved } = fixes.inTarget;
   const inHalf = inHalfOf(fixes, lint, workload, half);
+  const whole = foregone === undefined ? undefined : { microseconds: foregone };
+  const all = declined === undefined ? undefined : { message: declined, whole };
   const inLayout = once(() => writtenInLayout(fixes, settings, workload));
   return {
     after,
@@ -141,7 +143,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
       const reason = reasonOf(product);
       if (reason.kind === "other-axis" && whyUnsolved !== undefined)
         return { message: whyUnsolved(), declined: "uncertain" };
-      return leftReason(reason, declined, loses !== undefined);
+      return leftReason(reason, all, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, workload),
     inHalf,
@@ -171,12 +173,13 @@ function inHalfOf(
   };
 }
 
-/** `whole` is why nothing is done to the whole model: what would be done without has no reason of its own. */
-function leftReason(reason: Reason, whole: string | undefined, isForAnother: boolean): LeftReason {
-  if (whole !== undefined && isSolved(reason))
-    return { message: whole, isPart: true, ...(isForAnother ? {} : { declined: "uncertain" }) };
+/** `all` is why nothing is done to the whole model: what would be done without has no reason of its own. */
+function leftReason(reason: Reason, all: LeftReason | undefined, isForAnother: boolean): LeftReason {
+  if (all !== undefined && isSolved(reason))
+    return { ...all, ...(isForAnother ? {} : { declined: "uncertain" }) };
+  const { message, whole } = reason;
   const declined = declinedBy[reason.kind];
-  return declined === undefined ? { message: reason.message } : { message: reason.message, declined };
+  return declined === undefined ? { message } : { message, declined, whole };
 }
 
 const declinedBy: Readonly<Record<Reason["kind"], LeftReason["declined"]>> = {

@@ -6,7 +6,7 @@ import type { OpenModel } from "../onnx/read-model.ts";
 import { explainer, type Reason } from "../passes/align/remainder.ts";
 import type { PassContext } from "../passes/pass.ts";
 import type { CostedProduct } from "../workload/product.ts";
-import { shareWithin } from "../workload/within-whole.ts";
+import { type Whole, withinWholes } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
@@ -41,6 +41,15 @@ export function remainderNotes(
   const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
   const reasonFor = reasons(model, settings, left);
+  const all = declined?.foregone === undefined ? undefined : { microseconds: declined.foregone };
+  // As lint, which asks for no reasons where all of them together are below it.
+  const least = settings.minSaving * workload.timeline.microseconds;
+  const isWeighed = sumOf(found.filter(({ isCertain }) => isCertain)) >= least;
+  const parts: NotePart[] = [];
+  const partOf = (note: FixNote, whole: Whole | undefined) => {
+    if (whole !== undefined) parts.push({ note, whole, microseconds: note.microseconds ?? 0 });
+    return note;
+  };
   const notes = found.map(({ rule, product, microseconds }): FixNote => {
     const own = reasonFor(product);
     // By the name that a reader of the file knows: bodies of functions have none of their own.
@@ -48,23 +57,28 @@ export function remainderNotes(
     const note = { pass: "align", rule, node, microseconds } as const;
     // What the solver would do and the whole model does not pay for has no reason of its own.
     if (declined !== undefined && isSolved(own))
-      return { ...note, kind: "kept", message: declined.message, isPart: declined.foregone !== undefined };
+      return partOf(
+        { ...note, kind: "kept", message: declined.message, isPart: declined.foregone !== undefined },
+        all,
+      );
     const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
-    return { ...note, kind: own.kind === "forbidden" ? "blocked" : "kept", message };
+    const kind = own.kind === "forbidden" ? "blocked" : "kept";
+    const whole = isWeighed ? own.whole : undefined;
+    return partOf({ ...note, kind, message, isPart: whole !== undefined }, whole);
   });
-  return withinWhole(notes, declined?.foregone);
+  const saved = new Map([...withinWholes(parts)].map(([{ note }, part]) => [note, part]));
+  return notes.map((note) => ({ ...note, microseconds: saved.get(note) ?? note.microseconds }));
 }
 
-/** Parts of what the whole would save add up to no more, whatever each product was predicted to save by itself. */
-function withinWhole(notes: readonly FixNote[], foregone: number | undefined): FixNote[] {
-  const parts = notes.filter(({ isPart }) => isPart === true);
-  const factor = shareWithin(
-    parts.map(({ microseconds = 0 }) => microseconds),
-    foregone,
-  );
-  return notes.map((note) =>
-    note.isPart === true ? { ...note, microseconds: (note.microseconds ?? 0) * factor } : note,
-  );
+function sumOf(found: readonly { readonly microseconds: number }[]): number {
+  return found.reduce((sum, { microseconds }) => sum + microseconds, 0);
+}
+
+/** A product that is declined together with others. */
+interface NotePart {
+  readonly note: FixNote;
+  readonly whole: Whole;
+  readonly microseconds: number;
 }
 
 /** The solver pads the product, were it up to the solver. */

@@ -10,6 +10,7 @@ import type { TakenFirst, WrittenSaving } from "../workload/account.ts";
 import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
+import type { Whole } from "../workload/within-whole.ts";
 import type { Workload } from "../workload/workload.ts";
 import { isPadded, passesBehind } from "./passes-behind.ts";
 
@@ -17,8 +18,8 @@ export interface LeftReason {
   readonly message: string;
   /** Set where it may be done and does not pay: for sure too little, or perhaps nothing. Else it is its author's to change. */
   readonly declined?: "below" | "uncertain" | undefined;
-  /** Set where that is said of all safe fixes together: what it would save is a part of what they would. */
-  readonly isPart?: boolean;
+  /** Set where that is said of several fixes together: what it would save is a part of what they would. */
+  readonly whole?: Whole | undefined;
 }
 
 /** What safe fixes make of a workload; whoever knows the passes answers. */

@@ -2,7 +2,7 @@
  * @file What `--fix` could do and does not, because it pays too little or perhaps nothing, is nobody's to do: there is one decision,
  * so that no padding is claimed in one sentence and disclaimed in the next.
  */
-import { shareWithin } from "../workload/within-whole.ts";
+import { type Whole, withinWholes } from "../workload/within-whole.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { wayToHalf } from "./ends.ts";
 import { capped, type RawFinding, standingOf, stepOf } from "./group.ts";
@@ -21,34 +21,35 @@ export function withDeclined(
   const isAll = decision.foregone !== undefined;
   if (!isAll && (left.size === 0 || share < minSaving)) return found;
   const products = new Map<object, CostedProduct>(first.products.map((product) => [product, product]));
-  const parts = new Set<RawFinding>();
+  const parts: DeclinedPart[] = [];
   const judged = found.map((finding) => {
     const isAsked = isAll ? isUnfixed(finding) : left.has(finding);
     const product = isAsked ? products.get(finding.raw.at) : undefined;
-    const { declined, isPart = false } = (product && decision.reasonFor(product)) ?? {};
+    const { declined, whole } = (product && decision.reasonFor(product)) ?? {};
     const after = declined === undefined || !left.has(finding) ? finding : asDeclined(finding, declined);
-    if (isPart) parts.add(after);
+    if (whole !== undefined)
+      parts.push({ finding: after, whole, microseconds: after.saves?.microseconds ?? 0 });
     return after;
   });
-  return withinWhole(judged, parts, decision.foregone);
+  return withinTheirs(judged, parts);
 }
 
-/** Parts of what all fixes together would save add up to no more, whatever each was predicted to save by itself. */
-function withinWhole(
-  found: readonly RawFinding[],
-  parts: ReadonlySet<RawFinding>,
-  whole: number | undefined,
-): readonly RawFinding[] {
-  const factor = shareWithin(
-    Array.from(parts, ({ saves }) => saves?.microseconds ?? 0),
-    whole,
-  );
-  if (factor === 1) return found;
+/** A finding whose fix is declined together with others. */
+interface DeclinedPart {
+  readonly finding: RawFinding;
+  readonly whole: Whole;
+  readonly microseconds: number;
+}
+
+/** Parts of what fixes together would save add up to no more, whatever each was predicted to save by itself. */
+function withinTheirs(found: readonly RawFinding[], parts: readonly DeclinedPart[]): readonly RawFinding[] {
+  const saved = new Map([...withinWholes(parts)].map(([{ finding }, left]) => [finding, left]));
   return found.map((finding) => {
+    const left = saved.get(finding);
     const { saves } = finding;
-    return saves === null || !parts.has(finding)
+    return saves === null || left === undefined || left === saves.microseconds
       ? finding
-      : { ...finding, saves: capped(saves, saves.microseconds * factor, saves.of) };
+      : { ...finding, saves: capped(saves, left, saves.of) };
   });
 }
 

@@ -88,10 +88,22 @@ function compared(
     still === undefined && gone !== undefined && !labels.sites(gone).some((site) => left.has(site));
   const steps = pairs
     .filter((pair) => pair.before?.microseconds !== pair.after?.microseconds)
-    .map((pair) => ({ ...pair, saves: savings.of(pair), isRemoved: isRemoved(pair) }));
+    .map((pair) => ({
+      ...pair,
+      saves: withinTime(savings.of(pair), pair.before ? [pair.before] : []),
+      isRemoved: isRemoved(pair),
+    }));
   const microseconds = before.timeline.microseconds - after.timeline.microseconds;
   const together = savedTogether(steps, joinedKernels(before, pairs));
-  return { saves: around(microseconds, together), steps };
+  const changed = steps.flatMap((step) => step.before ?? []);
+  return { saves: withinTime(around(microseconds, together), changed), steps };
+}
+
+/** Nobody is told of a saving that it may be more than the time that it is taken from. */
+function withinTime(saves: Saving, changed: readonly Step[]): Saving {
+  let time = 0;
+  for (const { microseconds } of changed) time += microseconds;
+  return { ...saves, high: Math.max(saves.microseconds, Math.min(saves.high, time)) };
 }
 
 type Pair = Pick<StepChange, "before" | "after">;
@@ -262,8 +274,7 @@ function inMeasure(from: Step | undefined, to: Step | undefined, saves: Saving):
   const [before, after] = [from?.microseconds ?? 0, to?.microseconds ?? 0];
   if (to === undefined && isMeasured(from === undefined ? [] : [from]))
     return { microseconds: before, low: before, high: before };
-  const scaled = around(before - after, scaledSaving(saves, measuredFactor(from ?? to ?? {})));
-  return { ...scaled, high: Math.min(scaled.high, before) };
+  return around(before - after, scaledSaving(saves, measuredFactor(from ?? to ?? {})));
 }
 
 /**
@@ -276,7 +287,7 @@ function byPlanAlone(from: Step | undefined, to: Step | undefined, saves: Saving
   const { estimate } = microseconds > 0 ? from : to;
   if (microseconds === 0) return undefined;
   const ends = [estimate.low, estimate.high].map((end) => (microseconds * end) / estimate.microseconds);
-  return { microseconds, low: minOf(ends), high: Math.min(maxOf(ends), from.microseconds) };
+  return { microseconds, low: minOf(ends), high: maxOf(ends) };
 }
 
 function isAlike(a: Step | undefined, b: Step | undefined): boolean {

@@ -1,7 +1,26 @@
 /** @file Parts of a saving, each predicted by itself, beside the whole that they are parts of. */
 
-/** What is left of each part where all add up to no more than the whole; 1 where they do anyway, or there is none. */
-export function shareWithin(parts: readonly number[], whole: number | undefined): number {
-  const sum = parts.reduce((total, part) => total + part, 0);
-  return whole === undefined || sum <= whole ? 1 : Math.max(0, whole) / sum;
+import { groupBy } from "../ir/group.ts";
+
+/** What is decided together; parts of one whole name the same object. */
+export interface Whole {
+  /** That it saves in a run of the model. */
+  readonly microseconds: number;
+}
+
+/** A part that is taken to save `microseconds` by itself. */
+interface Part {
+  readonly whole: Whole;
+  readonly microseconds: number;
+}
+
+/** What each part saves where those of one whole add up to no more than it. */
+export function withinWholes<P extends Part>(parts: readonly P[]): ReadonlyMap<P, number> {
+  const saved = new Map<P, number>();
+  for (const [whole, own] of groupBy(parts, (part) => part.whole)) {
+    const sum = own.reduce((total, { microseconds }) => total + microseconds, 0);
+    const factor = sum <= whole.microseconds ? 1 : Math.max(0, whole.microseconds) / sum;
+    for (const part of own) saved.set(part, part.microseconds * factor);
+  }
+  return saved;
 }

@@ -3,10 +3,11 @@ import { describe, expect } from "vitest";
 import { type FixOptions, fix } from "../../src/api/fix.ts";
 import type { FixEntry } from "../../src/api/fix-report.ts";
 import { lint } from "../../src/api/lint.ts";
+import { groupBy } from "../../src/ir/group.ts";
 import type { FindingGroup } from "../../src/lint/result.ts";
 import { shareOf } from "../../src/report/account-text.ts";
 import { rounding } from "../lint/sums.ts";
-import { eachModel, zooModel } from "../zoo.ts";
+import { eachModel, zooModel, zooNames } from "../zoo.ts";
 
 const unsafe = { half: "fp16", halfOnlyWhereFaster: false, nhwc: true, nhwcOnlyWhereFaster: true } as const;
 
@@ -37,6 +38,34 @@ describe("what safe fixes save", () => {
       expect(Math.abs(savedIn(all, (group) => !isFolded(group)) - savedBy(made, "align"))).toBeLessThan(
         rounding,
       );
+    },
+    60_000,
+  );
+});
+
+/** Of padding that is declined for what it saves with others, and with what it costs around them. */
+const tooLittle = /padding saves ([\d.]+) % of the model's time/;
+
+/** --min-saving. */
+const leastShare = 0.005;
+
+describe("what padding would save, and too little", () => {
+  eachModel(zooNames)(
+    "%s: is one figure in findings, in what a repair leaves and in the words of both",
+    async (name) => {
+      const { groups, unlisted, predicted } = await lint(zooModel(name), { verbose: true });
+      const { notes } = await fix(zooModel(name), { dryRun: true });
+      for (const [message, found] of groupBy([...groups, ...(unlisted?.groups ?? [])], ({ left }) => left)) {
+        const share = Number(tooLittle.exec(message ?? "")?.[1]);
+        if (!(share > 0)) continue;
+        const saved = total(found.map(({ saves }) => saves?.microseconds ?? 0));
+        // Where it is below the threshold by itself, nobody asks what it comes to.
+        const isBelow = saved < leastShare * predicted.microseconds;
+        if (!isBelow) expect(saved).toBeLessThan(((share + 0.051) / 100) * predicted.microseconds);
+        const kept = notes.filter((note) => note.message === message);
+        if (kept.length > 0)
+          expect(total(kept.map(({ microseconds }) => microseconds ?? 0))).toBeCloseTo(saved, 6);
+      }
     },
     60_000,
   );

@@ -5,6 +5,7 @@ import { pushAll } from "../../ir/lists.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
 import type { CostedProduct } from "../../workload/product.ts";
+import type { Whole } from "../../workload/within-whole.ts";
 import type { PassContext, Pricing } from "../pass.ts";
 import { choosePadding, type MeasuredWork } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
@@ -29,6 +30,8 @@ export interface Reason {
     | "other-axis"
     | "uncertain";
   readonly message: string;
+  /** Set where it would be padded together with others: what all of them would save. */
+  readonly whole?: Whole | undefined;
 }
 
 export interface RemainderInput {
@@ -56,6 +59,12 @@ export function explainer({
   const inside = componentOf(
     choosePadding(relations, atoms, work, unbounded, { edges: false, times }).components,
   );
+  const wholes = new Map<Component, Whole>();
+  const wholeOf = (component: Component) => {
+    const whole = wholes.get(component) ?? { microseconds: component.savesMicroseconds };
+    wholes.set(component, whole);
+    return whole;
+  };
   const isPadded = (product: CostedProduct, component: Component | undefined) =>
     [...atomsOfProduct(product, relations)].some((atom) => component?.sizes.has(atom));
   return (product) => {
@@ -66,7 +75,7 @@ export function explainer({
     const component = paying.get(product);
     if (component !== undefined && isPadded(product, component))
       return component.savesMicroseconds < pricing.leastMicroseconds
-        ? tooLittle(component.savesMicroseconds, pricing)
+        ? tooLittle(wholeOf(component), pricing)
         : otherAxis;
     if (component?.isUncertain === true) return mayBeNothing(component.savesMicroseconds);
     const within = inside.get(product);
@@ -104,11 +113,11 @@ function mayBeNothing(saves: number): Reason {
   return { kind: "uncertain", message };
 }
 
-function tooLittle(saves: number, { leastMicroseconds, modelMicroseconds }: Pricing): Reason {
-  const share = (100 * saves) / modelMicroseconds;
+function tooLittle(whole: Whole, { leastMicroseconds, modelMicroseconds }: Pricing): Reason {
+  const share = (100 * whole.microseconds) / modelMicroseconds;
   const least = (100 * leastMicroseconds) / modelMicroseconds;
-  const message = `below --min-saving: padding saves ${share.toPrecision(2)} % of the model's time, less than ${least.toPrecision(2)} %`;
-  return { kind: "min-saving", message };
+  const message = `below --min-saving: with what it costs around it, padding saves ${share.toPrecision(2)} % of the model's time, less than ${least.toPrecision(2)} %`;
+  return { kind: "min-saving", message, whole };
 }
 
 /** `97: LogSoftmax "p" normalizes over it`: what forbids padding the axes that are off the multiple. */
