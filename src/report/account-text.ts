@@ -3,7 +3,6 @@
 import { asStoredNotice } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
-import { alignColumns } from "./table.ts";
 
 const precisionNames = {
   "as-is": "as stored",
@@ -89,15 +88,24 @@ const waysTo: Readonly<Record<AccountStep["precision"], (step: AccountStep) => s
 
 /** What a step is called, and the command that takes it. */
 const names: Readonly<
-  Record<AccountStepName, (step: AccountStep, account: readonly AccountStep[]) => readonly [string, string]>
+  Record<
+    AccountStepName,
+    (step: AccountStep, account: readonly AccountStep[], isBrief: boolean) => readonly [string, string]
+  >
 > = {
   exported: () => ["as exported", ""],
   precision: (step) => [`in ${precisionNames[step.precision]}`, waysTo[step.precision](step)],
   safe: (step, account) => ["safe fixes", safeWay(step, account)],
   half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
-  layout: (step) => [step.setting === undefined ? "layout" : `with ${step.setting.option}`, layoutWay(step)],
-  author: (step) => ["by its author", `in the network or its export${ifInHalf(step)}`],
+  layout: (step, _, isBrief) => [
+    step.setting === undefined ? "layout" : `with ${step.setting.option}`,
+    layoutWay(step, isBrief),
+  ],
+  author: (step, _, isBrief) => [
+    "by its author",
+    `${isBrief ? "in network or export" : "in the network or its export"}${ifInHalf(step)}`,
+  ],
 };
 
 /** What is told of a file in half that no command is sure to gain by. */
@@ -106,9 +114,10 @@ function ifInHalf({ restsOn }: AccountStep): string {
 }
 
 /** Where the command stores half, and what its Casts take is not known: the file takes more than the row says. */
-function layoutWay(step: AccountStep): string {
+function layoutWay(step: AccountStep, isBrief: boolean): string {
   const { command = "", written, castsIn, setting: of } = step;
-  const way = of === undefined ? command : `set it, and lint with --stack ${of.stack}`;
+  const set = isBrief ? "set it, lint with" : "set it, and lint with";
+  const way = of === undefined ? command : `${set} --stack ${of.stack}`;
   if (written !== undefined) return `${way}; as stored ${writtenTimes(written)}`;
   if (step.restsOn !== undefined) return `${way}${ifInHalf(step)}`;
   return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
@@ -130,20 +139,14 @@ export function fasterAsStored(account: readonly AccountStep[]): string | undefi
   return costs && exported !== undefined ? duration(exported.microseconds) : undefined;
 }
 
-/** A step's name, where it leaves the model, what that saves, and how it is taken. */
+/** A step's name, where it leaves the model, what that saves, and how it is taken; without intervals where `isBrief`. */
 export function accountCells(
   step: AccountStep,
   account: readonly AccountStep[],
+  isBrief = false,
 ): [string, string, string, string] {
-  const [name, way] = names[step.step](step, account);
-  return [name, duration(step.microseconds), savingOf(step, account), way];
-}
-
-/** One line a step, as columns; none where there is but one. */
-export function accountLines(account: readonly AccountStep[]): string[] {
-  if (account.length < 2) return [];
-  const rows = account.map((step) => accountCells(step, account));
-  return alignColumns(rows, ["left", "right", "left", "left"]).map((line) => line.trimEnd());
+  const [name, way] = names[step.step](step, account, isBrief);
+  return [name, duration(step.microseconds), savingOf(step, account, isBrief), way];
 }
 
 /**
@@ -175,26 +178,29 @@ export function shareOf(
 }
 
 /** `saves 268 µs, 25 % (126 to 479 µs)`. */
-function savingOf(step: AccountStep, account: readonly AccountStep[]): string {
+function savingOf(step: AccountStep, account: readonly AccountStep[], isBrief: boolean): string {
   const { saves, measured: isMeasured, unsure } = step;
   if (saves === null) {
     const [first] = account;
-    if (first?.measured === true) return "(measured)";
+    const wasMeasured = first?.measured === true;
+    if (isBrief) return `(${wasMeasured ? "measured; " : ""}intervals: --verbose)`;
+    if (wasMeasured) return "(measured)";
     return first === undefined ? "" : `(${durationRange(first.low, first.high)})`;
   }
   const part = shareOf(step, account);
   const share = part === undefined ? "" : `, ${percent(Math.abs(part))}`;
-  return `${claimOf(saves, share, unsure)}${isMeasured === true ? "; measured" : ""}`;
+  const { claim, range } = claimOf(saves, share, unsure);
+  return `${isBrief ? claim : `${claim} (${range})`}${isMeasured === true ? "; measured" : ""}`;
 }
 
 /** Changes that cancel each other, but for what adding them up leaves. */
 const nothing = 5e-4;
 
-/** `may cost 29.3 µs, 14 % (-6.24 to 84.1 µs)`. */
-function claimOf(saved: Saved, share = "", unsure = false): string {
+/** `may cost 29.3 µs, 14 %` and `-6.24 to 84.1 µs`. */
+function claimOf(saved: Saved, share: string, unsure: boolean | undefined) {
   const { verb, range } = claimParts(saved, unsure);
   const size = verb === asLong ? "" : ` ${duration(Math.abs(saved.microseconds))}${share}`;
-  return `${verb}${size} (${range})`;
+  return { claim: `${verb}${size}`, range };
 }
 
 const asLong = "takes as long";
