@@ -1,6 +1,6 @@
 /** @file An entry in the terminal: what is wrong, where, what it takes, and what to do. */
 import { duration, durationRange, printable } from "../ir/format.ts";
-import type { FindingGroup, ModelReport } from "../lint/result.ts";
+import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
 import { storedLayout } from "./account-text.ts";
 import type { Palette } from "./color.ts";
 import { type Entry, moreText, originOf, originsOf } from "./entries.ts";
@@ -25,13 +25,19 @@ export function entryLines(
   const details = [shareText(group, options), fixText(group, model, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
   const origins = isEach
-    ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
+    ? findings.map((finding) => placeText(finding, message))
     : [originsOf(entry, options.detail !== "full").join("  ")].filter((origin) => !isSame(origin, node));
   const lines = [printable(message)];
   const about = [details.join("; "), isEach ? "" : palette.dim(printable(origins.join("")))];
   if (about.some((text) => text !== "")) lines.push(about.filter((text) => text !== "").join("  "));
   if (isEach) for (const origin of origins) lines.push(palette.dim(printable(origin)));
   return [head, ...lines.map((line) => `         ${line}`)];
+}
+
+/** Where one of several is, and what it says where they do not all say the same. */
+function placeText(finding: Finding, together: string): string {
+  const own = finding.message === together ? [] : [finding.message];
+  return [finding.node, ...originOf(finding), ...own].join("  ");
 }
 
 /** A module that the node's own name says already. */
