@@ -1,6 +1,6 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
-import { asStoredNotice } from "../ir/fix-command.ts";
+import { asStoredNotice, isOfTypes } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
@@ -44,15 +44,23 @@ function writtenTimes({ microseconds, after }: WrittenSaving): string {
   return `${duration(after + microseconds)} → ${duration(after)}`;
 }
 
-/**
- * `249 µs → 249 µs`: what safe fixes make of the file as it is stored. Undefined where what they save of that is within the interval of what
- * they are said to save.
- */
+/** `249 µs → 249 µs`: what safe fixes make of the file as it is stored. */
 export function storedTimes(account: readonly AccountStep[]): string | undefined {
-  const { written, saves, needsHalf } = account.find(({ step }) => step === "safe") ?? {};
-  if (written === undefined || !saves || needsHalf === true) return undefined;
+  const safe = account.find(({ step }) => step === "safe");
+  return safe === undefined || safe.needsHalf === true ? undefined : otherTimes(safe);
+}
+
+/** Undefined where what a step saves of the file as it is stored is within the interval of what it is said to save. */
+function otherTimes({ written, saves }: AccountStep): string | undefined {
+  if (written === undefined || saves === null) return undefined;
   const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
   return isWithin ? undefined : writtenTimes(written);
+}
+
+/** Of another layout: where it is told in types that no command stores, whatever it saves of those that are. */
+function layoutTimes(step: AccountStep): string | undefined {
+  if (!isOfTypes(step.precision)) return otherTimes(step);
+  return step.written === undefined ? undefined : writtenTimes(step.written);
 }
 
 /** Why `--fix` alone leaves what pays in half. */
@@ -115,10 +123,11 @@ function ifInHalf({ restsOn }: AccountStep): string {
 
 /** Where the command stores half, and what its Casts take is not known: the file takes more than the row says. */
 function layoutWay(step: AccountStep, isBrief: boolean): string {
-  const { command = "", written, castsIn, setting: of } = step;
+  const { command = "", castsIn, setting: of } = step;
   const set = isBrief ? "set it, lint with" : "set it, and lint with";
   const way = of === undefined ? command : `${set} --stack ${of.stack}`;
-  if (written !== undefined) return `${way}; as stored ${writtenTimes(written)}`;
+  const times = layoutTimes(step);
+  if (times !== undefined) return `${way}; as stored ${times}`;
   if (step.restsOn !== undefined) return `${way}${ifInHalf(step)}`;
   return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
 }
@@ -128,8 +137,9 @@ export function storedLayout(
   { step }: { readonly step: AccountStepName | null },
   account: readonly AccountStep[],
 ): string {
-  const written = step === "layout" ? account.find((each) => each.step === step)?.written : undefined;
-  return written === undefined ? "" : ` (as stored ${writtenTimes(written)})`;
+  const layout = step === "layout" ? account.find((each) => each.step === step) : undefined;
+  const times = layout === undefined ? undefined : layoutTimes(layout);
+  return times === undefined ? "" : ` (as stored ${times})`;
 }
 
 /** What the file takes as it is stored, where that is less than in the precision of the prediction; else undefined. */
