@@ -25,6 +25,14 @@ export const ruleDocs = [
     {
       "id": "aligned",
       "text": "{channels} → {filters} channels: a faster {format} kernel runs with more; pad {change}"
+    },
+    {
+      "id": "off",
+      "text": "off the multiple of {multiple}: a slower {format} kernel runs; pad {change}"
+    },
+    {
+      "id": "more",
+      "text": "a faster {format} kernel runs with more channels; pad {change}"
     }
   ]
 },
@@ -39,6 +47,10 @@ export const ruleDocs = [
     {
       "id": "misaligned",
       "text": "M×N×K = {m}×{n}×{k}, off the multiple of {multiple}: a slower {format} kernel runs; pad {change}"
+    },
+    {
+      "id": "off",
+      "text": "off the multiple of {multiple}: a slower {format} kernel runs; pad {change}"
     }
   ]
 },
@@ -103,6 +115,10 @@ export const ruleDocs = [
     {
       "id": "misaligned",
       "text": "{groups} groups of {channels} → {filters} channels, off the multiple of {multiple} ({format}); pad each group's {change}"
+    },
+    {
+      "id": "off",
+      "text": "groups off the multiple of {multiple} ({format}); pad each group's {change}"
     }
   ]
 },
@@ -238,6 +254,10 @@ export const ruleDocs = [
     {
       "id": "gemm",
       "text": "M×N×K = {m}×{n}×{k} in {format}, off the multiple of {multiple}; pad {change}"
+    },
+    {
+      "id": "off",
+      "text": "off the multiple of {multiple} in {format}; pad {change}"
     }
   ]
 },

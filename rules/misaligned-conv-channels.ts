@@ -56,6 +56,8 @@ export default defineRule({
     outputs:
       "{channels} → {filters} channels, outputs off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
     aligned: "{channels} → {filters} channels: a faster {format} kernel runs with more; pad {change}",
+    off: "off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
+    more: "a faster {format} kernel runs with more channels; pad {change}",
   },
   *check(context) {
     const index = ProductIndex.of(context.products);
@@ -70,9 +72,11 @@ export default defineRule({
       const padding = paddingOf(product, work, axes, context);
       if (padding === undefined) continue;
       const { channels, filters } = work;
+      const message = messageOf(work, multiple);
       yield {
         at: product,
-        message: messageOf(work, multiple),
+        message,
+        shared: message === "aligned" ? "more" : "off",
         // One cause, whichever side has it.
         kind: "misaligned",
         data: {

@@ -45,6 +45,7 @@ export default defineRule({
   messages: {
     misaligned:
       "M×N×K = {m}×{n}×{k}, off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
+    off: "off the multiple of {multiple}: a slower {format} kernel runs; pad {change}",
   },
   *check(context) {
     for (const product of context.products) {
@@ -58,6 +59,7 @@ export default defineRule({
       yield {
         at: product,
         message: "misaligned",
+        shared: "off",
         data: {
           m,
           n,

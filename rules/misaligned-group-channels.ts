@@ -39,6 +39,7 @@ export default defineRule({
   messages: {
     misaligned:
       "{groups} groups of {channels} → {filters} channels, off the multiple of {multiple} ({format}); pad each group's {change}",
+    off: "groups off the multiple of {multiple} ({format}); pad each group's {change}",
   },
   *check(context) {
     for (const product of context.products) {
@@ -54,6 +55,7 @@ export default defineRule({
       yield {
         at: product,
         message: "misaligned",
+        shared: "off",
         data: {
           groups,
           channels,

@@ -45,6 +45,7 @@ export default defineRule({
   messages: {
     conv: "{channels} → {filters} channels in {format}, off the multiple of {multiple}; pad {change}",
     gemm: "M×N×K = {m}×{n}×{k} in {format}, off the multiple of {multiple}; pad {change}",
+    off: "off the multiple of {multiple} in {format}; pad {change}",
   },
   *check(context) {
     const index = ProductIndex.of(context.products);
@@ -69,12 +70,12 @@ export default defineRule({
           multiple,
           change: found.change,
         };
-        yield { at: product, message: "conv", data, saves: found.padding.saves };
+        yield { at: product, message: "conv", shared: "off", data, saves: found.padding.saves };
       } else if (work.kind === "gemm" && product.weight !== undefined) {
         const found = padded(product, work, counted([rows(work)], [columns(work)], context), context);
         if (found === undefined) continue;
         const data = { m: work.m, n: work.n, k: work.k, format, multiple, change: found.change };
-        yield { at: product, message: "gemm", data, saves: found.padding.saves };
+        yield { at: product, message: "gemm", shared: "off", data, saves: found.padding.saves };
       }
     }
   },

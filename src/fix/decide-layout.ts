@@ -21,7 +21,7 @@ import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
-import { writtenBetween } from "../workload/written.ts";
+import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { patched } from "./edits.ts";
 import { keepResult } from "./last-results.ts";
 import { contextOf } from "./pass-context.ts";
@@ -45,8 +45,8 @@ export interface LayoutDecision {
   readonly sinceStored?: WorkloadChange["saves"] | undefined;
   /** The same with what comes before: of the file that the user has. */
   readonly sinceFile?: WorkloadChange["saves"] | undefined;
-  /** Of a target in INT8: what it saves of the file that stays as it is stored. */
-  readonly written?: WrittenSaving;
+  /** Of a target in no half: what it saves of the file that stays as it is stored. */
+  readonly written?: WrittenSaving | undefined;
 }
 
 /**
@@ -95,7 +95,9 @@ function taken(
   file: Workload,
 ): LayoutDecision {
   const { precision } = settings.target;
-  if (!isHalf(precision)) return isOfCodes(precision) ? gatedAsStored(decision, before, settings) : decision;
+  if (isOfCodes(precision)) return gatedAsStored(decision, before, settings);
+  if (!isHalf(precision))
+    return { ...decision, written: writtenBeside(before, decision.after, settings.cost) };
   const [own, fixed] = [pricedAt(file, "as-is", settings.cost), pricedAt(before, "as-is", settings.cost)];
   const [sinceFile, sinceStored] = [own, fixed].map(
     (each) => changeBetween(each, decision.after, settings.cost).saves,

@@ -7,8 +7,8 @@ import type { AccountState } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
-import { writtenBetween } from "../workload/written.ts";
-import { decideSafe, type SafeFix } from "./decide.ts";
+import { writtenBeside, writtenBetween } from "../workload/written.ts";
+import { decideSafe } from "./decide.ts";
 import { decideStored, type SafeFixes } from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { foreseenHalf } from "./foreseen.ts";
@@ -77,7 +77,7 @@ function statesOf(
     {
       step: "safe",
       workload: safe.after,
-      written: writtenSafe(before, safe, settings),
+      written: writtenBeside(before, safe.after, settings.cost),
       needsHalf: safe === stored ? undefined : true,
     },
     ...statesBehind(before, behind, settings),
@@ -100,12 +100,6 @@ function saidToBeSure(
   return states.map((state) => (isHalf(state) ? { ...state, unsure: true } : state));
 }
 
-function writtenSafe(before: Workload, { after }: SafeFix, { cost }: FixSettings): AccountState["written"] {
-  return before.target.precision === "as-is" || before === after
-    ? undefined
-    : writtenBetween(before, after, cost);
-}
-
 /** Whether a layout was written, and is the one that runs: what the stack undoes is no step. */
 function isLaidOut({ regions }: FixedModel, { target, options }: FixSettings): boolean {
   const isWritten = regions.some(({ pass }) => pass === "channels-last");
@@ -121,8 +115,7 @@ function statesBehind(
   const layout: AccountState[] = isLaidOut(fixed, settings)
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
-  if (!changesTypes(settings))
-    return layout.map((state) => ({ ...state, workload: turned ?? state.workload }));
+  if (!changesTypes(settings)) return layout.map((state) => behindLayout(state, turned, after, settings));
   const { precision } = settings.target;
   const half: AccountState[] =
     isHalved && !isHalf(precision) ? [{ step: "half", workload: inHalfOf(after, settings) }] : [];
@@ -137,6 +130,17 @@ function statesBehind(
     return [...half, { step: "layout", workload: turned, needsHalf }, keptBy(fixed.model)];
   }
   return [...half, ...(isInHalf ? [keptBy(padded)] : []), ...layout];
+}
+
+/** `turned` is what was decided on. */
+function behindLayout(
+  state: AccountState,
+  turned: Workload | undefined,
+  before: Workload,
+  { cost }: FixSettings,
+): AccountState {
+  const workload = turned ?? state.workload;
+  return { ...state, workload, written: writtenBeside(before, workload, cost) };
 }
 
 /** The file as it is, and in the target's precision. */

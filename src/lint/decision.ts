@@ -98,8 +98,8 @@ export interface DecidedLayout {
   readonly sinceStored?: Saving | undefined;
   /** The same with what comes before: of the file that the user has. */
   readonly sinceFile?: Saving | undefined;
-  /** Of a target in INT8: what it saves of the file that stays as it is stored. */
-  readonly written?: WrittenSaving;
+  /** Of a target in no half: what it saves of the file that stays as it is stored. */
+  readonly written?: WrittenSaving | undefined;
   /** Set where a setting of the stack makes it, and no file. */
   readonly setting?: LayoutSetting;
   /** By which parts are shared out, where `change` is of a file in half, and rules look at it before Casts. */

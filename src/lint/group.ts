@@ -1,4 +1,4 @@
-/** @file One cause at many nodes is one entry: the same rule and the same sizes at every repeat of a block. */
+/** @file One cause at many nodes is one entry: the same rule and the same sizes at every repeat of a block, or the same size to mend. */
 import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { AccountStepName, Fixability, SavingReport, Severity } from "./result.ts";
@@ -11,6 +11,8 @@ export interface RawFinding {
   /** As configured at the node, before its saving counts. */
   readonly base: Severity;
   readonly message: string;
+  /** What it has in common with findings of other sizes. */
+  readonly shared?: string;
   /** Of its node alone. */
   readonly saves: SavingReport | null;
   /** Kernels that it is about. */
@@ -27,7 +29,8 @@ export interface Group {
   readonly rule: AnyRule;
   readonly base: Severity;
   readonly fix: Fixability;
-  readonly message: string;
+  /** Of all members. */
+  message: string;
   readonly declined?: RawFinding["declined"];
   readonly setting?: RawFinding["setting"];
   /** Of all members together. */
@@ -46,10 +49,10 @@ export class Groups {
   readonly #byCause = new Map<string, Group>();
 
   add(finding: RawFinding): void {
-    const { raw, rule, base, message, saves, fix, declined, setting } = finding;
+    const { raw, rule, base, message, shared, saves, fix, declined, setting } = finding;
     // What may save nothing is no part of what is claimed, be the message the same.
     const certainty = declined ?? (mayBeNothing(saves) ? "uncertain" : "");
-    const cause = [rule.code, base, fix, certainty, raw.cause ?? message].join("\u0000");
+    const cause = [rule.code, base, fix, certainty, raw.cause ?? shared ?? message].join("\u0000");
     const group = this.#byCause.get(cause);
     if (group === undefined) {
       const covers = new Set(finding.covers);
@@ -58,6 +61,7 @@ export class Groups {
       return;
     }
     group.members.push(finding);
+    if (shared !== undefined && message !== group.message) group.message = shared;
     const known = group.covers.size;
     for (const step of finding.covers) group.covers.add(step);
     group.saves = together(group.saves, saves);

@@ -1,4 +1,5 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
+import { counted as countedText } from "../ir/format.ts";
 import { pushAll } from "../ir/lists.ts";
 import {
   alikeTheirSteps,
@@ -115,13 +116,12 @@ function groupReport(
   group: Group & Pick<FindingGroup, "step"> & { readonly command: string | null },
   severity: Severity,
   findings: readonly Finding[],
-  { decision, products }: LintContext,
+  context: LintContext,
 ): FindingGroup {
   const { rule, fix, message, saves, members, step, command, setting } = group;
   const [first] = members;
-  const isLeft = rule.fix === "safe" && fix === "none" && decision !== undefined;
-  const product = isLeft ? products.find((each) => each === first?.raw.at) : undefined;
-  const reason = product === undefined ? undefined : decision?.reasonFor(product).message;
+  const isLeft = rule.fix === "safe" && fix === "none";
+  const reason = isLeft ? reasonText(members, context) : undefined;
   return {
     code: rule.code,
     rule: rule.name,
@@ -135,6 +135,15 @@ function groupReport(
     left: first?.raw.left ?? reason ?? null,
     findings: findings.map(({ fingerprint }) => fingerprint),
   };
+}
+
+/** Why the first is left, and how many reasons others have. */
+function reasonText(members: Group["members"], { decision, products }: LintContext): string | undefined {
+  if (decision === undefined) return undefined;
+  const sites = new Set<unknown>(members.map(({ raw }) => raw.at));
+  const left = products.filter((product) => sites.has(product));
+  const [first, ...others] = new Set(left.map((product) => decision.reasonFor(product).message));
+  return others.length === 0 ? first : `${first}; elsewhere ${countedText(others.length, "other reason")}`;
 }
 
 const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };

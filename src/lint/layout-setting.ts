@@ -27,9 +27,12 @@ export function settingStep(
   const least = minSaving * first.timeline.microseconds;
   const isSure = ({ microseconds, low }: Pick<WrittenSaving, "microseconds" | "low">) =>
     low > 0 && microseconds >= least;
-  const stored = isOfTypes(state.target.precision) && half?.isSure !== true ? storedFile(first) : undefined;
+  const { precision } = state.target;
+  const stored = precision !== "as-is" && half?.isSure !== true ? storedFile(first) : undefined;
   const written = stored && writtenBetween(stored, turned(stored), cost);
-  const isTaken = isSure(change.saves) && (written === undefined || isSure(written));
+  // What the stack computes in is a setting as well.
+  const isGated = written !== undefined && isOfTypes(precision);
+  const isTaken = isSure(change.saves) && (!isGated || isSure(written));
   const declined = isTaken ? {} : { declined: `${setting.option} is not sure to save --min-saving` };
   const way = { changed: null, stored: written, knowsHalf: false } as const;
   return new LayoutStep({ after, change, shares, regions: [], setting, ...declined }, () => way);

@@ -55,7 +55,7 @@ export interface SuppressedFinding extends Finding {
   readonly reason: string | null;
 }
 
-/** One cause, at one node or at every repeat of a block. */
+/** One cause, at one node, at every repeat of a block, or wherever one size wants the same padding. */
 export interface FindingGroup {
   readonly code: string;
   readonly rule: string;

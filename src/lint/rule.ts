@@ -33,6 +33,11 @@ export type RuleFinding<M extends Messages = Messages> = {
     readonly covers?: readonly Site[] | undefined;
     /** What is the same wherever a block repeats, for messages that name nodes; else the message. */
     readonly cause?: string | undefined;
+    /**
+     * The message that findings of other sizes have in common: those that it says the same of are one cause, and where their own messages differ it
+     * is what is said of them together.
+     */
+    readonly shared?: (keyof M & string) | undefined;
     /** What of its rule a finding is, the same on every target, where messages differ by target; else the message. */
     readonly kind?: string | undefined;
     /** Where one finding differs from its rule. */

@@ -148,7 +148,7 @@ function rawFinding(
   context: LintContext,
   whole: LintContext,
 ): RawFinding {
-  const message = fill(rule.messages[raw.message] ?? raw.message, raw.data);
+  const textOf = (id: string) => fill(rule.messages[id] ?? id, raw.data);
   const fix = fixOf(raw, rule, context);
   const covers = new Set<Step>();
   for (const { node, scope } of raw.covers ?? [raw.at]) {
@@ -161,7 +161,8 @@ function rawFinding(
     raw,
     rule,
     base,
-    message,
+    message: textOf(raw.message),
+    ...(raw.shared === undefined ? {} : { shared: textOf(raw.shared) }),
     saves: savingReport(raw, covers, whole),
     covers,
     fix,

@@ -1,9 +1,8 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
-import { asStoredNotice } from "../ir/fix-command.ts";
+import { asStoredNotice, isOfTypes } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
-import { alignColumns } from "./table.ts";
 
 const precisionNames = {
   "as-is": "as stored",
@@ -45,15 +44,23 @@ function writtenTimes({ microseconds, after }: WrittenSaving): string {
   return `${duration(after + microseconds)} → ${duration(after)}`;
 }
 
-/**
- * `249 µs → 249 µs`: what safe fixes make of the file as it is stored. Undefined where what they save of that is within the interval of what
- * they are said to save.
- */
+/** `249 µs → 249 µs`: what safe fixes make of the file as it is stored. */
 export function storedTimes(account: readonly AccountStep[]): string | undefined {
-  const { written, saves, needsHalf } = account.find(({ step }) => step === "safe") ?? {};
-  if (written === undefined || !saves || needsHalf === true) return undefined;
+  const safe = account.find(({ step }) => step === "safe");
+  return safe === undefined || safe.needsHalf === true ? undefined : otherTimes(safe);
+}
+
+/** Undefined where what a step saves of the file as it is stored is within the interval of what it is said to save. */
+function otherTimes({ written, saves }: AccountStep): string | undefined {
+  if (written === undefined || saves === null) return undefined;
   const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
   return isWithin ? undefined : writtenTimes(written);
+}
+
+/** Of another layout: where it is told in types that no command stores, whatever it saves of those that are. */
+function layoutTimes(step: AccountStep): string | undefined {
+  if (!isOfTypes(step.precision)) return otherTimes(step);
+  return step.written === undefined ? undefined : writtenTimes(step.written);
 }
 
 /** Why `--fix` alone leaves what pays in half. */
@@ -89,15 +96,24 @@ const waysTo: Readonly<Record<AccountStep["precision"], (step: AccountStep) => s
 
 /** What a step is called, and the command that takes it. */
 const names: Readonly<
-  Record<AccountStepName, (step: AccountStep, account: readonly AccountStep[]) => readonly [string, string]>
+  Record<
+    AccountStepName,
+    (step: AccountStep, account: readonly AccountStep[], isBrief: boolean) => readonly [string, string]
+  >
 > = {
   exported: () => ["as exported", ""],
   precision: (step) => [`in ${precisionNames[step.precision]}`, waysTo[step.precision](step)],
   safe: (step, account) => ["safe fixes", safeWay(step, account)],
   half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
-  layout: (step) => [step.setting === undefined ? "layout" : `with ${step.setting.option}`, layoutWay(step)],
-  author: (step) => ["by its author", `in the network or its export${ifInHalf(step)}`],
+  layout: (step, _, isBrief) => [
+    step.setting === undefined ? "layout" : `with ${step.setting.option}`,
+    layoutWay(step, isBrief),
+  ],
+  author: (step, _, isBrief) => [
+    "by its author",
+    `${isBrief ? "in network or export" : "in the network or its export"}${ifInHalf(step)}`,
+  ],
 };
 
 /** What is told of a file in half that no command is sure to gain by. */
@@ -106,10 +122,12 @@ function ifInHalf({ restsOn }: AccountStep): string {
 }
 
 /** Where the command stores half, and what its Casts take is not known: the file takes more than the row says. */
-function layoutWay(step: AccountStep): string {
-  const { command = "", written, castsIn, setting: of } = step;
-  const way = of === undefined ? command : `set it, and lint with --stack ${of.stack}`;
-  if (written !== undefined) return `${way}; as stored ${writtenTimes(written)}`;
+function layoutWay(step: AccountStep, isBrief: boolean): string {
+  const { command = "", castsIn, setting: of } = step;
+  const set = isBrief ? "set it, lint with" : "set it, and lint with";
+  const way = of === undefined ? command : `${set} --stack ${of.stack}`;
+  const times = layoutTimes(step);
+  if (times !== undefined) return `${way}; as stored ${times}`;
   if (step.restsOn !== undefined) return `${way}${ifInHalf(step)}`;
   return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
 }
@@ -119,8 +137,9 @@ export function storedLayout(
   { step }: { readonly step: AccountStepName | null },
   account: readonly AccountStep[],
 ): string {
-  const written = step === "layout" ? account.find((each) => each.step === step)?.written : undefined;
-  return written === undefined ? "" : ` (as stored ${writtenTimes(written)})`;
+  const layout = step === "layout" ? account.find((each) => each.step === step) : undefined;
+  const times = layout === undefined ? undefined : layoutTimes(layout);
+  return times === undefined ? "" : ` (as stored ${times})`;
 }
 
 /** What the file takes as it is stored, where that is less than in the precision of the prediction; else undefined. */
@@ -130,20 +149,14 @@ export function fasterAsStored(account: readonly AccountStep[]): string | undefi
   return costs && exported !== undefined ? duration(exported.microseconds) : undefined;
 }
 
-/** A step's name, where it leaves the model, what that saves, and how it is taken. */
+/** A step's name, where it leaves the model, what that saves, and how it is taken; without intervals where `isBrief`. */
 export function accountCells(
   step: AccountStep,
   account: readonly AccountStep[],
+  isBrief = false,
 ): [string, string, string, string] {
-  const [name, way] = names[step.step](step, account);
-  return [name, duration(step.microseconds), savingOf(step, account), way];
-}
-
-/** One line a step, as columns; none where there is but one. */
-export function accountLines(account: readonly AccountStep[]): string[] {
-  if (account.length < 2) return [];
-  const rows = account.map((step) => accountCells(step, account));
-  return alignColumns(rows, ["left", "right", "left", "left"]).map((line) => line.trimEnd());
+  const [name, way] = names[step.step](step, account, isBrief);
+  return [name, duration(step.microseconds), savingOf(step, account, isBrief), way];
 }
 
 /**
@@ -175,26 +188,29 @@ export function shareOf(
 }
 
 /** `saves 268 µs, 25 % (126 to 479 µs)`. */
-function savingOf(step: AccountStep, account: readonly AccountStep[]): string {
+function savingOf(step: AccountStep, account: readonly AccountStep[], isBrief: boolean): string {
   const { saves, measured: isMeasured, unsure } = step;
   if (saves === null) {
     const [first] = account;
-    if (first?.measured === true) return "(measured)";
+    const wasMeasured = first?.measured === true;
+    if (isBrief) return `(${wasMeasured ? "measured; " : ""}intervals: --verbose)`;
+    if (wasMeasured) return "(measured)";
     return first === undefined ? "" : `(${durationRange(first.low, first.high)})`;
   }
   const part = shareOf(step, account);
   const share = part === undefined ? "" : `, ${percent(Math.abs(part))}`;
-  return `${claimOf(saves, share, unsure)}${isMeasured === true ? "; measured" : ""}`;
+  const { claim, range } = claimOf(saves, share, unsure);
+  return `${isBrief ? claim : `${claim} (${range})`}${isMeasured === true ? "; measured" : ""}`;
 }
 
 /** Changes that cancel each other, but for what adding them up leaves. */
 const nothing = 5e-4;
 
-/** `may cost 29.3 µs, 14 % (-6.24 to 84.1 µs)`. */
-function claimOf(saved: Saved, share = "", unsure = false): string {
+/** `may cost 29.3 µs, 14 %` and `-6.24 to 84.1 µs`. */
+function claimOf(saved: Saved, share: string, unsure: boolean | undefined) {
   const { verb, range } = claimParts(saved, unsure);
   const size = verb === asLong ? "" : ` ${duration(Math.abs(saved.microseconds))}${share}`;
-  return `${verb}${size} (${range})`;
+  return { claim: `${verb}${size}`, range };
 }
 
 const asLong = "takes as long";

@@ -26,14 +26,15 @@ export function originOf({ source, module }: Finding): string[] {
   return [module ?? "", source === null ? "" : `${source.file}:${source.line}`].filter((part) => part !== "");
 }
 
-/** `L.0.w … L.1.w`: the first and the last of many modules; of one finding, its module and line. */
-export function originsOf({ findings }: Entry): string[] {
+/** `L.0.w … L.1.w`: the first and the last of many modules; of one finding, its module and line, in short `…/modeling_gpt2.py:697`. */
+export function originsOf({ findings }: Entry, isShort = false): string[] {
   const [first] = findings;
   const last = findings.at(-1) ?? first;
   const [from, to] = [first.module ?? "", last.module ?? ""];
   const modules = from === to || to === "" ? from : `${from} … ${to}`;
   const isOneLine = findings.every(({ source }) => source?.line === first.source?.line);
-  const line = isOneLine && first.source !== null ? `${first.source.file}:${first.source.line}` : "";
+  const fileOf = (file: string) => (isShort ? file.replace(/^.*[\\/](?=[^\\/])/, "…/") : file);
+  const line = isOneLine && first.source !== null ? `${fileOf(first.source.file)}:${first.source.line}` : "";
   return [modules, line].filter((part) => part !== "");
 }
 

@@ -6,7 +6,8 @@ import { compact, counted, duration, headOf, percent, printable } from "../ir/fo
 import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
-import { accountLines, takenFirstText } from "./account-text.ts";
+import { accountLines } from "./account-table.ts";
+import { takenFirstText } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { type Headline, headlineOf, slowerText } from "./fix-view.ts";
 import { measuredLines } from "./measured-text.ts";
@@ -30,7 +31,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
     if (outcome.written) pushAll(said, resultLines(outcome, palette));
     return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
   }
-  const account = accountLines(outcome.account).map((line) => `  ${line}`);
+  const account = accountLines(outcome.account);
   const first = takenFirstText(outcome.account, outcome.written);
   const slower = slowerText(outcome);
   const said = [slower, first].flatMap((text) => (text === undefined ? [] : `  ${text}`));

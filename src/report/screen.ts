@@ -3,39 +3,66 @@ import { counted } from "../ir/format.ts";
 import type { Palette } from "./color.ts";
 import { rowsOf } from "./fold.ts";
 
-interface Parts {
+/** What is said of a model; every entry in lines of its own. */
+export interface View {
   readonly above: readonly string[];
   readonly account: readonly string[];
-  readonly said: readonly string[];
-  /** The first entry. */
-  readonly worst: readonly string[];
+  readonly entries: readonly (readonly string[])[];
 }
 
-/** Gaps above the account, and then above the notes, yield to what is worst, and to the line that says how much more there is. */
-export function withGaps(
-  { above, account, said, worst }: Parts,
-  isWhole: boolean,
-  width: number,
-): { readonly head: readonly string[]; readonly notes: readonly string[] } {
-  const head = [...above, ...spaced(account)];
-  const tight = [...above, ...account];
-  const notes = spaced(said);
-  const fits = (lines: readonly string[]) => isWhole || rowsOf(worst, width) + 2 <= roomBeside(lines, width);
-  if (fits([...head, ...notes])) return { head, notes };
-  return fits([...tight, ...notes]) ? { head: tight, notes } : { head: tight, notes: said };
+/** What stands around the findings, and these. */
+export interface Layout {
+  readonly head: readonly string[];
+  readonly entries: View["entries"];
+  readonly notes: readonly string[];
 }
 
-/** Rows of a terminal that these lines and the footer leave. */
-export function roomBeside(lines: readonly string[], width: number): number {
-  return screenRows - rowsOf(lines, width) - footerHeight;
+/** As they are best read first: gaps above the account, and then above the notes, yield to what is worst, and then all that the next view lacks. */
+export function* layoutsOf(
+  views: readonly ((this: void) => View)[],
+  said: readonly string[],
+): Generator<Layout> {
+  for (const viewOf of views) {
+    const { above, account, entries } = viewOf();
+    const tight = [...above, ...account];
+    yield { head: [...above, ...spaced(account)], entries, notes: spaced(said) };
+    yield { head: tight, entries, notes: spaced(said) };
+    yield { head: tight, entries, notes: said };
+  }
 }
 
-/** What a terminal shows at once of one model, its findings cut to what fits. */
+/** The first that leaves room for what is worst, with the gap above it and the line that says how much more there is; the last where none does. */
+export function fittingLayout(layouts: Iterable<Layout>, screen: Screen): Layout {
+  let last: Layout = { head: [], entries: [], notes: [] };
+  for (const layout of layouts) {
+    last = layout;
+    const [worst = [], ...more] = layout.entries;
+    const wanted = worst.length === 0 ? 0 : rowsOf(worst, screen.width) + (more.length === 0 ? 1 : 2);
+    if (roomBeside(layout, screen) >= wanted) break;
+  }
+  return last;
+}
+
+export interface Screen {
+  readonly width: number;
+  /** All that one model has, of its title to its last note. */
+  readonly rows: number;
+}
+
+/** What a terminal shows at once of one model beside these lines, which close the report; of a whole report there is no end. */
+export function screenOf(columns: number | undefined, closing: readonly string[], isWhole: boolean): Screen {
+  const width = columns ?? usualColumns;
+  return { width, rows: isWhole ? Number.POSITIVE_INFINITY : screenRows - rowsOf(closing, width) - 1 };
+}
+
+/** Rows that these lines leave. */
+export function roomBeside({ head, notes }: Pick<Layout, "head" | "notes">, { width, rows }: Screen): number {
+  return rows - rowsOf([...head, ...notes], width);
+}
+
 const screenRows = 25;
 /** Of a terminal, where the report goes elsewhere and its lines are left whole. */
-export const usualColumns = 120;
-/** Counts, and the line above them. */
-const footerHeight = 3;
+const usualColumns = 120;
 
 export function spaced(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ["", ...lines];
@@ -50,19 +77,32 @@ export function fitting(
 ): readonly string[] {
   if (rowsOf(entries.flat(), width) < room) return entries.flat();
   // A row is kept for what is left out, and one for the gap before the list.
-  const most = Math.max(room - 2, leastRoom);
+  const most = room - 2;
   let shown: Shown = { lines: [], entries: 0, full: 0 };
   for (let full = entries.length; full >= 0; full--) {
     shown = cutTo(entries, full, most, width);
-    if (shown.entries === entries.length) return shown.lines;
+    if (shown.entries === entries.length) break;
     // Some in full say more than all by name.
     if (full <= fullFirst && shown.full === full) break;
   }
-  const left = entries.length - shown.entries;
-  return [
-    ...shown.lines,
-    `  ${palette.dim(`${counted(left, "more entry", "more entries")}: --verbose lists them`)}`,
-  ];
+  const kept = shown.entries === 1 ? cutLines(shown.lines, most, width) : shown.lines;
+  const left = leftText(kept.length < shown.lines.length, entries.length - shown.entries);
+  return left === undefined ? kept : [...kept, `  ${palette.dim(left)}`];
+}
+
+/** `more of this, and 2 more entries: --verbose lists them`; undefined where all of it is there. */
+function leftText(isCut: boolean, entries: number): string | undefined {
+  const more = counted(entries, "more entry", "more entries");
+  if (entries === 0) return isCut ? "more of this: --verbose has it" : undefined;
+  return `${isCut ? "more of this, and " : ""}${more}: --verbose lists them`;
+}
+
+/** The first of an entry's lines, which say most, in so many rows; one at the least. */
+function cutLines(lines: readonly string[], most: number, width: number): readonly string[] {
+  const fits = (count: number) => rowsOf(lines.slice(0, count), width) <= most;
+  let count = lines.length;
+  while (count > 1 && !fits(count)) count--;
+  return lines.slice(0, count);
 }
 
 interface Shown {
@@ -89,5 +129,3 @@ function cutTo(entries: readonly (readonly string[])[], full: number, most: numb
 
 /** Entries that are shown in full before others get a line each. */
 const fullFirst = 2;
-/** A long head leaves room for what is worst all the same. */
-const leastRoom = 4;

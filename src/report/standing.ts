@@ -1,4 +1,5 @@
 /** @file Where a model stands by its account: now, after `--fix`, after every step that could be taken; and the step that saves most. */
+import { isOfTypes } from "../ir/fix-command.ts";
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
 import { accountCells, shareOf } from "./account-text.ts";
@@ -47,7 +48,9 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
 function endOf(account: readonly AccountStep[], now: number): Pick<Standing, "afterAll" | "of"> {
   const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
   const last = account.at(-1);
-  const [written, kept] = [stepAt("layout")?.written, stepAt("kept")];
+  const [layout, kept] = [stepAt("layout"), stepAt("kept")];
+  // What a setting of the stack computes in is no other file.
+  const written = layout !== undefined && isOfTypes(layout.precision) ? layout.written : undefined;
   const isAuthors = last?.step === "author";
   const isHalfWritten = kept?.command !== undefined;
   if (written !== undefined && !(isAuthors && isHalfWritten))

@@ -1,20 +1,27 @@
 /** @file The report in the terminal: what a model takes, what is wrong with it, ranked, and what to do next. */
 
 import { openSymbols, sizesText } from "../ir/assumed.ts";
-import { compact, counted, duration, durationRange, percent, printable, significant } from "../ir/format.ts";
-import type { FindingGroup, LintReport, ModelReport } from "../lint/result.ts";
-import { accountLines, predictedIn, storedLayout, takenFirstText } from "./account-text.ts";
+import { counted, duration, printable, significant } from "../ir/format.ts";
+import type { LintReport, ModelReport } from "../lint/result.ts";
 import { modelBlocks } from "./blocks.ts";
-import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
-import { countedNotes, type Entry, entriesOf, moreText, originOf, originsOf, unlistedOf } from "./entries.ts";
+import { countedNotes, entriesOf, unlistedOf } from "./entries.ts";
+import { entryLines } from "./entry-lines.ts";
 import { foldedLines } from "./fold.ts";
-import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
+import { type Detail, headerLines, stepLines, type ViewOptions } from "./model-view.ts";
+import { profileNotes } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
-import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
-import { fitting, roomBeside, spaced, usualColumns, withGaps } from "./screen.ts";
-import { shareOfText } from "./share.ts";
+import {
+  fitting,
+  fittingLayout,
+  layoutsOf,
+  roomBeside,
+  type Screen,
+  screenOf,
+  spaced,
+  type View,
+} from "./screen.ts";
 import {
   byImportance,
   cleanText,
@@ -24,124 +31,64 @@ import {
   unnamedSaving,
 } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
-import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
   const palette = paletteOf(options.color);
-  const models = modelBlocks(report, options, palette, (model) => modelLines(model, options, palette));
+  const closing = foldedLines(footerLines(report, palette, options.quiet), options.columns);
+  const screen = screenOf(options.columns, closing, options.verbose);
+  const models = modelBlocks(report, options, palette, (model) =>
+    modelLines(model, options, palette, screen),
+  );
   const blocks = models.map((lines) => lines.join("\n"));
   if (options.stats) blocks.push(statisticsLines(report, palette).join("\n"));
-  blocks.push(footerLines(report, palette, options.quiet).join("\n"));
+  blocks.push(closing.join("\n"));
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 
-function modelLines(model: ModelReport, options: RenderOptions, palette: Palette): string[] {
-  const title = palette.heading(printable(model.path));
-  const error =
-    model.error === null
-      ? []
-      : [`  ${palette.bad("error")} ${palette.bold(model.error.code)}  ${printable(model.error.message)}`];
-  if (model.nodes === 0 && model.error !== null) return [title, ...error];
-  const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
-  const first = takenFirstText(model.account);
-  const account = [...accountLines(model.account), ...(first === undefined ? [] : [first])].map(
-    (line) => `  ${line}`,
+function modelLines(
+  model: ModelReport,
+  options: RenderOptions,
+  palette: Palette,
+  screen: Screen,
+): readonly string[] {
+  const top = [palette.heading(printable(model.path)), ...errorLines(model, palette)];
+  if (model.nodes === 0 && model.error !== null) return top;
+  const { columns } = options;
+  const views = detailsOf(model, columns).map(
+    (detail) => () => viewLines(model, top, { ...options, detail }, palette),
   );
-  const above = [title, ...error, ...headerLines(model, options, palette)];
-  const said = noteLines(model, options, palette);
-  const width = options.columns ?? usualColumns;
-  const entries = entriesOf(model).map((entry) => entryLines(entry, model, options, palette));
-  const { head, notes } = withGaps({ above, account, said, worst: entries[0] ?? [] }, options.verbose, width);
-  const room = options.verbose ? undefined : roomBeside([...head, ...notes], width);
-  const findings = room === undefined ? entries.flat() : fitting(entries, room, width, palette);
-  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, options, palette));
-  const folded = (lines: readonly string[]) => foldedLines(lines, options.columns);
+  const layout = fittingLayout(layoutsOf(views, noteLines(model, options, palette)), screen);
+  const findings = fitting(layout.entries, roomBeside(layout, screen), screen.width, palette);
+  const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
+  const whole = { ...options, detail: "full" } as const;
+  const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, whole, palette));
+  const folded = (lines: readonly string[]) => foldedLines(lines, columns);
   return [
-    ...folded(head),
+    ...folded(layout.head),
     ...table,
     ...spaced(folded(findings)),
-    ...folded(notes),
+    ...folded(layout.notes),
     ...(unlisted.length > 0 ? ["", `  ${palette.bold("not claimed")}`, ...folded(unlisted)] : []),
   ];
 }
 
-function headerLines(model: ModelReport, options: RenderOptions, palette: Palette): string[] {
-  if (model.nodes === 0) return [];
-  const { predicted, target } = model;
-  const opset = Object.entries(model.opset)
-    .map(([domain, version]) => (domain === "ai.onnx" ? `opset ${version}` : `${domain} ${version}`))
-    .join(", ");
-  const facts = [
-    model.producer,
-    opset,
-    counted(model.nodes, "node"),
-    `${compact(model.parameters)} parameters`,
-  ].filter((fact) => fact !== "");
-  const where = `${options.describeTarget(target)}, ${predictedIn(model)}`;
-  const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${timeText(model, palette)}`];
-  if (predicted.microseconds > 0) lines.push(timeLine(predicted));
-  for (const line of budgetLines(model.budgets, palette)) lines.push(line);
-  return lines.map((line) => `  ${line}`);
+function viewLines(model: ModelReport, top: readonly string[], options: ViewOptions, palette: Palette): View {
+  return {
+    above: [...top, ...headerLines(model, options, palette)],
+    account: stepLines(model, options),
+    entries: entriesOf(model).map((entry) => entryLines(entry, model, options, palette)),
+  };
 }
 
-/** `50.7 µs predicted (40 to 61 µs), fitted to measurements`. */
-function timeText(model: ModelReport, palette: Palette): string {
-  if (isUnpriced(model)) return `${palette.bold(pricedText(model))}: ${whyUnpriced(model)}`;
-  const left = unpricedText(model);
-  const { range, basis } = timeNote(model);
-  const time = palette.bold(`${pricedText(model)} ${timeWord(model)}`);
-  return [`${time} (${range})`, ...(left === undefined ? [] : [left]), printable(basis)].join(", ");
+/** A report that goes to no terminal has its lines whole; intervals yield where the account says so. */
+function detailsOf({ account }: ModelReport, columns: number | undefined): readonly Detail[] {
+  if (columns === undefined) return ["full"];
+  return account.length < 2 ? ["full", "short"] : ["full", "short", "brief"];
 }
 
-/** `83 % on Tensor Cores; conv 1.1 ms (78 %), memory 0.3 ms (21 %)`. */
-function timeLine({ tensorCoreShare, families, microseconds }: ModelReport["predicted"]): string {
-  const parts = Object.entries(families)
-    .filter(([, time]) => time > 0)
-    .sort(([, a], [, b]) => b - a)
-    .map(([family, time]) => `${family} ${duration(time)} (${percent(time / microseconds)})`);
-  return `${percent(tensorCoreShare)} on Tensor Cores; ${parts.join(", ")}`;
-}
-
-/** The first line says all by itself; what to do stands below. */
-function entryLines(entry: Entry, model: ModelReport, options: RenderOptions, palette: Palette): string[] {
-  const { group, findings } = entry;
-  const { severity, code, rule, message, saves } = group;
-  const [{ node, op, graph }] = findings;
-  const where = graph === "graph" ? "" : palette.dim(` in ${printable(graph)}`);
-  const verb = (saves?.low ?? 0) > 0 ? "saves" : "may save";
-  const saved = saves === null ? "" : `  ${palette.bold(`${verb} ${duration(saves.microseconds)}`)}`;
-  const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
-  const details = [shareText(group), fixText(group, model, palette)].filter((text) => text !== "");
-  const isEach = options.verbose && findings.length > 1;
-  const origins = isEach
-    ? findings.map((finding) => [finding.node, ...originOf(finding)].join("  "))
-    : [originsOf(entry).join("  ")].filter((origin) => !isSame(origin, node));
-  const lines = [printable(message)];
-  const about = [details.join("; "), isEach ? "" : palette.dim(printable(origins.join("")))];
-  if (about.some((text) => text !== "")) lines.push(about.filter((text) => text !== "").join("  "));
-  if (isEach) for (const origin of origins) lines.push(palette.dim(printable(origin)));
-  return [head, ...lines.map((line) => `         ${line}`)];
-}
-
-/** A module that the node's own name says already. */
-function isSame(origin: string, node: string): boolean {
-  const plain = (text: string) => text.replaceAll(/[^a-zA-Z0-9]/g, "");
-  return origin === "" || plain(node).includes(plain(origin));
-}
-
-/** `15 % of 50.7 µs, between 4.17 and 13.6 µs`. */
-function shareText({ saves }: FindingGroup): string {
-  if (saves === null) return "";
-  const between = `between ${durationRange(saves.low, saves.high).replace(" to ", " and ")}`;
-  return `${shareOfText(saves)}, ${between}`;
-}
-
-function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {
-  const { fix, fixCommand, left, setting } = group;
-  if (setting !== undefined) return `with ${setting.option}${storedLayout(group, account)}`;
-  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedLayout(group, account);
-  if (fix !== "none") return "no fix is sure to gain";
-  return left === null ? "" : `--fix leaves it: ${printable(left)}`;
+function errorLines({ error }: ModelReport, palette: Palette): string[] {
+  if (error === null) return [];
+  return [`  ${palette.bad("error")} ${palette.bold(error.code)}  ${printable(error.message)}`];
 }
 
 /** What is not listed, what was assumed, and what is odd. */

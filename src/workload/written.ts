@@ -15,3 +15,9 @@ export function writtenBetween(before: Workload, after: Workload, cost: CostMode
   const high = Math.max(saves.microseconds, Math.min(saves.high, most));
   return { ...saves, high, after: left.timeline.microseconds };
 }
+
+/** The same beside an account in another precision; undefined where it is of the types that are stored, or nothing changes. */
+export function writtenBeside(before: Workload, after: Workload, cost: CostModel): WrittenSaving | undefined {
+  const isTold = before.target.precision === "as-is" || before === after;
+  return isTold ? undefined : writtenBetween(before, after, cost);
+}

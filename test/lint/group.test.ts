@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
-import { linear } from "../../fixtures/layers.ts";
+import { conv, linear } from "../../fixtures/layers.ts";
 import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
 import { lint } from "../rules/lint.ts";
 import { eachModel, zooModel } from "../zoo.ts";
@@ -39,6 +39,67 @@ describe("findings of one cause", () => {
     const { groups } = lintBytes(bytes, share / 2);
     expect(groups.map(({ code }) => code)).toContain("TC102");
     expect(lintBytes(bytes, share * 1.01).groups.map(({ code }) => code)).not.toContain("TC102");
+  });
+});
+
+/** Heads of one width on maps of several depths, as detectors have: each its own, none what another reads. */
+function heads(depths: readonly number[], width: number) {
+  return (graph: GraphBuilder) => {
+    for (const channels of depths) {
+      const x = graph.input(`x${channels}_${width}`, [32, channels, 40, 40]);
+      graph.output(conv(graph, x, { channels, filters: width, name: `head${channels}_${width}` }));
+    }
+  };
+}
+
+/** Products that write one width from rows of several. */
+function towers(depths: readonly number[], width: number) {
+  return (graph: GraphBuilder) => {
+    for (const depth of depths) {
+      const x = graph.input(`x${depth}`, [256, depth]);
+      graph.output(linear(graph, x, depth, width, { name: `tower${depth}` }));
+    }
+  };
+}
+
+describe("one extent that is padded to one size is one cause, whatever the other sizes are", () => {
+  it.each([
+    ["TC101", heads([64, 128, 256], 255), "pad outputs from 255 to 256"],
+    ["TC102", towers([512, 1024, 2048], 1001), "pad N from 1001 to 1008"],
+  ] as const)("%s", (code, build, prescribed) => {
+    const { findings, groups } = lintBytes(model({ name: "heads" }, build), 0);
+    const own = findings.filter((finding) => finding.code === code);
+    const [group, ...more] = groups.filter((each) => each.code === code);
+    expect(own).toHaveLength(3);
+    expect(more).toEqual([]);
+    expect(group?.findings).toEqual(own.map(({ fingerprint }) => fingerprint));
+    const sum = own.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+    expect(group?.saves?.microseconds).toBeCloseTo(sum, 9);
+    // Each says its own sizes; together they say what all of them are.
+    expect(new Set(own.map(({ message }) => message)).size).toBe(3);
+    expect(group?.message).toMatch(new RegExp(`^off the multiple of 8: .*; ${prescribed}$`));
+  });
+
+  it("what is padded to another size, or on another side, is another", () => {
+    const build = (graph: GraphBuilder) => {
+      heads([64, 128], 255)(graph);
+      heads([63], 256)(graph);
+      heads([64], 251)(graph);
+    };
+    const { groups, unlisted } = lintBytes(model({ name: "heads" }, build), 0);
+    const own = [...groups, ...(unlisted?.groups ?? [])].filter(({ code }) => code === "TC101");
+    expect(own.map(({ findings }) => findings.length).sort()).toEqual([1, 1, 2]);
+    // Of one size, all of it is said.
+    for (const { findings, message } of own)
+      if (findings.length === 1) expect(message).toMatch(/^\d+ → \d+ channels, /);
+  });
+
+  it("is judged by the sum: no head is worth the threshold, all of them are", () => {
+    const bytes = model({ name: "heads" }, heads([64, 128, 256], 255));
+    const own = lintBytes(bytes, 0).findings.filter(({ code }) => code === "TC101");
+    const shares = own.map(({ saves }) => saves?.share ?? 0);
+    const { groups } = lintBytes(bytes, Math.max(...shares) * 1.2);
+    expect(groups.filter(({ code }) => code === "TC101").map(({ findings }) => findings.length)).toEqual([3]);
   });
 });
 

@@ -238,3 +238,32 @@ test("a finding of a layout that its command writes in FP32 has that file's time
   expect(accountCells(layout, account)[3]).toMatch(/; as stored 24 µs → 20 µs$/);
   expect(storedLayout({ step: "safe" }, account)).toBe("");
 });
+
+test.each([
+  ["it costs as stored", { microseconds: -4, low: -9, high: 1, after: 24 }, "; as stored 20 µs → 24 µs"],
+  ["it saves as much as stored", { microseconds: 9, low: 8, high: 12, after: 20 }, ""],
+] as const)(
+  "a layout that is told in TF32 says of the file as stored where that is another figure: %s",
+  (_, written, said) => {
+    const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+    const command = "--fix --unsafe-fixes";
+    const layout: AccountStep = {
+      ...times,
+      step: "layout",
+      saves: times,
+      precision: "tf32",
+      written,
+      command,
+    };
+    const account = [
+      exported,
+      { ...exported, step: "precision", precision: "tf32", saves: times },
+      layout,
+    ] as const;
+    expect(accountCells(layout, account)[3]).toBe(`${command}${said}`);
+    expect(storedLayout({ step: "layout" }, account)).toBe(said === "" ? "" : ` (${said.slice(2)})`);
+    // TF32 is a setting of the stack: after all is the file with it.
+    const predicted = { ...times, tensorCoreShare: 1, families: {}, basis: "kernels" } as const;
+    expect(standingOf({ account, predicted, nodes: 1 })).toMatchObject({ afterAll: 10, of: undefined });
+  },
+);

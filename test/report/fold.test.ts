@@ -26,6 +26,25 @@ describe("a line that is longer than the terminal is wide", () => {
     expect(rowsOf([line, "short"], 40)).toBe(3);
   });
 
+  it.each([
+    "--fix --precision fp16;",
+    "--fix --precision fp16 --unsafe-fixes:",
+    "lint with --stack ort-cuda-nhwc",
+    "tc-lint explain TC102",
+    "1.75 ms",
+    "(-0.5 %),",
+  ])("keeps a command whole, which in half is another, and a figure with its unit: %s", (whole) => {
+    const [part] = whole.match(/--.*|tc-lint.*|[(\d].*/) ?? [];
+    for (let before = 1; before < 60; before++) {
+      const line = `  ${"a ".repeat(before)}${whole} and so on, and on`;
+      expect(foldedLines([line], 44).filter((piece) => piece.includes(part ?? whole))).toHaveLength(1);
+    }
+  });
+
+  it("counts the rows that a word takes which fits nowhere", () => {
+    expect(rowsOf([`  in /${"models/".repeat(18)}a.onnx`], 60)).toBe(4);
+  });
+
   it("keeps a path whole, and all as it is where there is no terminal", () => {
     const path = `/${"models/".repeat(12)}resnet50.onnx`;
     expect(foldedLines([`  in ${path}`], 60)).toEqual(["  in", `         ${path}`]);

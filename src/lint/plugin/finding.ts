@@ -13,31 +13,33 @@ export function checkedFinding(
 ): RuleFinding {
   if (typeof finding !== "object" || finding === null)
     throw error(undefined, `found ${quoted(finding)} in place of a finding: { at, message, data }`);
-  const { at, message, saves, covers, cause, kind, fix, left } = finding;
+  const { at, message, shared, saves, covers, cause, kind, fix, left } = finding;
   const data: RuleFinding["data"] = finding.data ?? {};
   const node: Node | undefined = at?.node;
   if (node === undefined || at.scope === undefined)
     throw error(undefined, "a finding is at a node: { node, scope }");
-  const template = Object.hasOwn(messages, message) ? messages[message] : undefined;
-  if (template === undefined) {
+  const templates = (shared === undefined ? [message] : [message, shared]).map((id) => {
+    const text = Object.hasOwn(messages, id) ? messages[id] : undefined;
+    if (text !== undefined) return { id, text };
     const known = Object.keys(messages).join(", ");
-    throw error(node, `found the message ${quoted(message)}, expected one of ${known}`);
-  }
+    throw error(node, `found the message ${quoted(id)}, expected one of ${known}`);
+  });
   const odd = Object.keys(data).find((name) => !isDatum(data[name]));
   if (odd !== undefined)
     throw error(
       node,
       `data "${odd}" is ${quoted(data[odd])}, expected text, a number, true or false, or a list`,
     );
-  for (const [, name = ""] of template.matchAll(/\{(\w+)\}/g))
-    if (data[name] === undefined) throw error(node, `the message "${message}" lacks its {${name}}`);
+  for (const { id, text } of templates)
+    for (const [, name = ""] of text.matchAll(/\{(\w+)\}/g))
+      if (data[name] === undefined) throw error(node, `the message "${id}" lacks its {${name}}`);
   if (saves !== undefined) {
     const { microseconds, low, high } = saves;
     const isSaving = low <= microseconds && microseconds <= high && Number.isFinite(high - low);
     if (!isSaving)
       throw error(node, `found a saving of ${microseconds} µs between ${low} and ${high}, which is none`);
   }
-  const optional = { covers, cause, kind, fix, left };
+  const optional = { shared, covers, cause, kind, fix, left };
   const said = Object.fromEntries(Object.entries(optional).filter(([, each]) => each !== undefined));
   return { at, message, data, saves, ...said };
 }

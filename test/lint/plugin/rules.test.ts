@@ -5,6 +5,7 @@ import { lint } from "../../../src/api/lint.ts";
 import { RuleTester } from "../../../src/api/rule-tester.ts";
 import { testModel } from "../../../src/api/test-model.ts";
 import { defineRule, type PluginRule } from "../../../src/lint/plugin/rule.ts";
+import { zooModel } from "../../zoo.ts";
 import { hardSwishModel } from "./models.ts";
 
 const messages = { said: "said of {op}" };
@@ -21,6 +22,41 @@ async function findingsOf(rule: PluginRule, bytes: Uint8Array, options: Paramete
   });
   return { findings, unlisted: unlisted?.findings ?? [], predicted, account };
 }
+
+describe("What findings of a plugin have in common", () => {
+  const sized = (shared: "all" | undefined) =>
+    defineRule({
+      name: "sized",
+      severity: "warn",
+      messages: { own: "{node} is one", all: "they are several" },
+      *check({ products }) {
+        for (const at of products) {
+          const data = { node: at.node.name };
+          yield { at, message: "own", data, ...(shared === undefined ? {} : { shared }) } as const;
+        }
+      },
+    });
+  const groupsOf = async (shared: "all" | undefined) => {
+    const plugins = [{ name: "tried", rules: [sized(shared)] }];
+    return (await lint(zooModel("misaligned_mlp"), { plugins, rules: { TC: "off" } })).groups;
+  };
+
+  test("is what is said of them together; each says its own", async () => {
+    const apart = await groupsOf(undefined);
+    expect(apart.length).toBeGreaterThan(1);
+    const [group, ...more] = await groupsOf("all");
+    expect(more).toEqual([]);
+    expect(group).toMatchObject({ message: "they are several" });
+    expect(group?.findings).toHaveLength(apart.length);
+  });
+
+  test("is one of the rule's messages", async () => {
+    // As a plugin in JavaScript may say.
+    const plugins = [{ name: "tried", rules: [sized("none" as "all")] }];
+    const asked = lint(zooModel("misaligned_mlp"), { plugins, rules: { TC: "off" } });
+    await expect(asked).rejects.toThrow('found the message "none", expected one of own, all');
+  });
+});
 
 describe("A saving of a plugin", () => {
   const claiming = (microseconds: number, low = microseconds) =>
