@@ -181,7 +181,7 @@ function float64Notices(products: readonly CostedProduct[], { gpu }: Target): No
   if (count === 0) return [];
   const { cuda, tensor } = gpu.float64Tflops;
   const rate = `${tensor ?? cuda} TFLOP/s that the datasheet promises of FP64`;
-  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, without a measurement; export the model in FP32`;
+  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
   return [{ code: "float64", message }];
 }
 
