@@ -86,7 +86,7 @@ export default defineRule({
 });
 
 function sharesOf(conversions: Conversions, { timeline }: LintContext) {
-  return { ...conversions, percent: percentOf(conversions.saves.microseconds / timeline.microseconds) };
+  return { ...conversions, percent: percentOf(conversions.microseconds / timeline.microseconds) };
 }
 
 /** "E4M3 and E5M2": 8-bit floats as their formats are called, without what ONNX's types say of infinities. */

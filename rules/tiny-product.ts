@@ -78,7 +78,8 @@ export default defineRule({
       (sizes: CostedProduct["sizes"]) => context.estimate(batched(sizes, 2)).microseconds,
     );
     const { sms } = context.target.gpu;
-    const tiny = context.products.filter(
+    const products = context.pricedProducts;
+    const tiny = products.filter(
       (product) =>
         waitsFor(product, sms) !== undefined &&
         twiceOf(product.sizes) < product.estimate.microseconds * nearlyFree,
@@ -92,7 +93,7 @@ export default defineRule({
     const launches = tiny.filter((product) => waitsFor(product, sms) === "launch").length;
     const data = {
       count: tiny.length,
-      products: context.products.length,
+      products: products.length,
       percent: percentOf(share),
       share,
       bound: boundsOf(launches, tiny.length),

@@ -1,9 +1,11 @@
 /** @file From work to microseconds, with an interval, for one target. */
 import { isSameTarget, type Target } from "../hardware/target.ts";
+import { maxOf } from "../ir/lists.ts";
 import { flopsOf, type Work } from "../ops/work.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { type FamilyResidual, Fitted } from "./fitted.ts";
+import { inSingle, singlePrecisions } from "./float64.ts";
 import { combineSavings, savingOfOne, type Timed } from "./saving.ts";
 import type { Sketch } from "./sketch.ts";
 import { sketch, type WorkDetail } from "./terms.ts";
@@ -186,10 +188,28 @@ class FittedCostModel implements CostModel {
     if (known !== undefined) return known;
     const fit = this.#fitOf(target);
     const between = this.#inModels ? target.stack.betweenKernels : 0;
-    const evaluation = evaluate(sketch(work, target, fit.coefficients, detail), fit, between);
+    const alone = evaluate(sketch(work, target, fit.coefficients, detail), fit, between);
+    const evaluation = this.#noLess(alone, inSingle(work), target, detail);
     if (this.#remembered.size >= maxRemembered) this.#remembered.clear();
     this.#remembered.set(key, evaluation);
     return evaluation;
+  }
+
+  /** Than any of `others` on the target. */
+  #noLess(
+    evaluation: Evaluation,
+    others: readonly Work<number>[],
+    target: Target,
+    detail: WorkDetail,
+  ): Evaluation {
+    const times = others.flatMap((other) =>
+      singlePrecisions.map((precision) => this.#lookUp(other, { ...target, precision }, detail).microseconds),
+    );
+    const more = maxOf(times) - evaluation.microseconds;
+    if (!(more > 0)) return evaluation;
+    const { sketch: own, above, below, shared, savingScale, change, widening } = evaluation;
+    const [microseconds, once] = [evaluation.microseconds + more, evaluation.once + more];
+    return { sketch: own, above, below, shared, savingScale, change, widening, microseconds, once };
   }
 
   #fitOf(target: Target): Fitted {

@@ -11,7 +11,7 @@ import { InputError } from "../ir/errors.ts";
 import { labelOf, type Model } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { inputSymbols } from "../verify/sizes.ts";
-import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
+import { everyStep, type Step, summarize, type Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { isOnTensorCores } from "./describe.ts";
 import { openPartsOf, type Planned, planSizes, plansOf } from "./plan.ts";
@@ -41,8 +41,12 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
   );
   if (planned === undefined) return undefined;
   const rest = timesByLabel(planned, (action) => predictedMicroseconds(action, machine), pricesOf(workload));
-  const steps = workload.timeline.steps.map((step): Step => {
-    return rescaled(step, addedUp(step.nodes.map((node) => taken(rest, labelOf(node)))));
+  const { choices } = workload.timeline;
+  const steps = everyStep(workload.timeline).flatMap((step): Step[] => {
+    const launched = addedUp(step.nodes.map((node) => taken(rest, labelOf(node))));
+    // It runs both branches where data chooses.
+    const isLeftOut = launched.microseconds === 0 && choices?.isIdle(step.scope) === true;
+    return isLeftOut ? [] : [rescaled(step, launched)];
   });
   const [first] = workload.timeline.steps;
   // Conversions at inputs and outputs are for no node of the model.
@@ -83,7 +87,7 @@ function attempt<T>(plan: () => T): T | undefined {
 /** What the cost model says of the kernel that a node is in, by the node's label. */
 function pricesOf({ timeline }: Workload): Map<string, number> {
   const prices = new Map<string, number>();
-  for (const { nodes, microseconds } of timeline.steps)
+  for (const { nodes, microseconds } of everyStep(timeline))
     for (const node of nodes) prices.set(labelOf(node), microseconds);
   return prices;
 }

@@ -15,14 +15,12 @@ import {
   accountOf,
   withHalfNeeded,
 } from "../workload/account.ts";
-import { Room } from "../workload/room.ts";
-import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
 import { commandText, wayToHalf } from "./ends.ts";
-import { capped, type Group, mayBeNothing, stepOf } from "./group.ts";
+import { capped, type Group, inStep, mayBeNothing, stepOf } from "./group.ts";
 import { writtenHalf } from "./written-half.ts";
 
 /** What lint looks at: the file, what earlier steps leave of it, and the layout step where it is claimed. */
@@ -32,12 +30,15 @@ export interface States {
 }
 
 /** Steps whose savings rules predict one by one, in order; those before are priced as whole models. */
-function estimatedIn({ later }: States): readonly AccountStepName[] {
+export function estimatedIn({ later }: States): readonly AccountStepName[] {
   return later.knowsLayout ? ["author"] : ["layout", "author"];
 }
 
 /** The layout step, where a group is a part of it. */
-export function claimedLayout(groups: readonly Group[], { later }: States): LayoutStep | undefined {
+export function claimedLayout(
+  groups: readonly Pick<Group, "rule" | "fix" | "saves" | "setting">[],
+  { later }: States,
+): LayoutStep | undefined {
   const layout = groups.some((group) => stepOf(group) === "layout") ? later.layoutStep() : undefined;
   return layout?.isTaken === true ? layout : undefined;
 }
@@ -65,49 +66,6 @@ function keepWithin(groups: readonly Group[], step: number): void {
   for (const group of groups)
     if (group.saves !== null)
       group.saves = capped(group.saves, group.saves.microseconds * part, group.saves.of);
-}
-
-/**
- * Lowers what the author could save to what is left of its kernels' time, behind another layout where that is claimed, the largest
- * first.
- */
-export function shareOutTime(groups: readonly Group[], states: States): void {
-  const layout = claimedLayout(groups, states);
-  const behind = (each: Step) => layout?.timeOf(each) ?? each.microseconds;
-  const room = new Room(states.later.timeline, (each) => each.microseconds - behind(each));
-  const left = new Map<Step, number>();
-  for (const step of estimatedIn(states)) {
-    for (const group of inStep(groups, step)) {
-      if (group.saves === null) continue;
-      const covered = [...group.covers];
-      const now = sumOf(covered.map(behind));
-      const taken = sumOf(covered.map((each) => each.microseconds)) - now;
-      const rest = new Map(covered.map((each) => [each, left.get(each) ?? behind(each)]));
-      const available = Math.min(room.of(rest), Math.max(0, group.saves.microseconds - taken));
-      const most = sumOf(rest.values());
-      group.saves = capped(group.saves, available, now);
-      room.take(rest, group.saves.microseconds);
-      const kept = most > 0 ? 1 - group.saves.microseconds / most : 0;
-      for (const [each, time] of rest) left.set(each, time * kept);
-    }
-  }
-}
-
-/** Lowers what later steps could save to what the model then takes less, where another branch is what it takes from some point on. */
-export function keepWithinBranches(groups: readonly Group[], states: States): void {
-  const room = new Room(states.later.timeline);
-  for (const group of estimatedIn(states).flatMap((step) => inStep(groups, step))) {
-    if (group.saves === null) continue;
-    const times = new Map(Array.from(group.covers, (each) => [each, each.microseconds]));
-    const most = room.of(times);
-    if (most < group.saves.microseconds) group.saves = capped(group.saves, most, group.saves.of);
-  }
-}
-
-function inStep(groups: readonly Group[], step: AccountStepName): Group[] {
-  return groups
-    .filter((group) => stepOf(group) === step)
-    .sort((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));
 }
 
 /** What safe fixes save as the file is stored; undefined where that is what the account is of, or where there are none. */

@@ -35,6 +35,7 @@ export class LintContext implements Workload {
   readonly model: Model;
   readonly facts: Facts;
   readonly target: Target;
+  /** Of all graphs, of branches that are not priced as well. */
   readonly products: readonly CostedProduct[];
   readonly unresolved: readonly UnresolvedProduct[];
   readonly timeline: Timeline;
@@ -81,6 +82,14 @@ export class LintContext implements Workload {
     const { before, after } = this.half();
     this.#halfSaving ??= changeBetween(before, after, this.cost).saves;
     return this.#halfSaving;
+  }
+
+  /** Those that are in its time: of branches the dearest one's. */
+  get pricedProducts(): readonly CostedProduct[] {
+    const { choices } = this.timeline;
+    return choices === undefined
+      ? this.products
+      : this.products.filter(({ scope }) => !choices.isIdle(scope));
   }
 
   /** Whether a profile measured its times, or those that they follow from. */

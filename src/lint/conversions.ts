@@ -3,30 +3,37 @@ import type { Scope } from "../facts/scope.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isView, traitsOf } from "../ops/ask.ts";
 import { type WhyFloats, whyFloats } from "../workload/codes.ts";
-import { addSavings, type CostedProduct, type LintContext, type Saving } from "./context.ts";
+import { timeWithin } from "../workload/room.ts";
+import { everyStep } from "../workload/timeline.ts";
+import { addSavings, type CostedProduct, type LintContext, type Saving, type Step } from "./context.ts";
 import { stepTimeAt } from "./precision.ts";
 
 export interface Conversions {
   /** In one run of the model. */
   readonly kernels: number;
-  /** All of their time. */
+  /** All of their time, in every branch. */
   readonly saves: Saving;
+  /** Microseconds of it in a run. */
+  readonly microseconds: number;
   /** What they compute. */
   readonly covers: readonly { readonly node: Node; readonly scope: Scope }[];
 }
 
-/** Kernels of the timeline that do nothing but quantize and dequantize: all of them, or what `products` read. */
+/** Kernels that do nothing but quantize and dequantize: all of them, or what `products` read. */
 export function conversionsOf(context: LintContext, products?: readonly CostedProduct[]): Conversions {
   const { precision } = context.target;
   const read = products && new Set(products.flatMap(({ node }) => conversionsBefore(node)));
-  const steps = context.timeline.steps.filter(
+  const steps = everyStep(context.timeline).filter(
     ({ product, nodes }) =>
       product === undefined && nodes.every((node) => isConversion(node) && read?.has(node) !== false),
   );
+  const times = new Map(steps.map((step) => [step, stepTimeAt(step, precision, context)]));
+  const isIdle = ({ scope }: Step) => context.timeline.choices?.isIdle(scope) === true;
   return {
-    kernels: steps.reduce((total, { runs }) => total + runs, 0),
+    kernels: steps.reduce((total, step) => total + (isIdle(step) ? 0 : step.runs), 0),
     covers: steps.flatMap(({ nodes, scope }) => nodes.map((node) => ({ node, scope }))),
-    saves: addSavings(steps.map((step) => stepTimeAt(step, precision, context))),
+    saves: addSavings([...times.values()]),
+    microseconds: timeWithin(context, (step) => times.get(step)?.microseconds ?? 0),
   };
 }
 

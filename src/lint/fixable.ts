@@ -1,6 +1,7 @@
 /** @file Products that a safe fix could make faster, for whoever asks why a fix has left them. */
 import type { CostModel } from "../cost/model.ts";
 import type { CostedProduct } from "../workload/product.ts";
+import { savedWithin } from "../workload/room.ts";
 import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
 import type { AnyRule } from "./rule.ts";
@@ -24,7 +25,7 @@ export function fixableProducts(
   const context = new LintContext(workload, cost);
   const products = new Map<object, CostedProduct>(workload.products.map((product) => [product, product]));
   const safe = rules.filter(({ fix }) => fix === "safe");
-  return safe.flatMap((rule) =>
+  const found = safe.flatMap((rule) =>
     [...rule.check(context)].flatMap(({ at, saves, fix }) => {
       const isSafe = (fix ?? rule.fix) === "safe";
       const product = products.get(at);
@@ -35,4 +36,22 @@ export function fixableProducts(
       return [{ rule: rule.code, product, microseconds: saves.microseconds, isCertain: saves.low > 0 }];
     }),
   );
+  return withinBranches(found, workload);
+}
+
+/** Of branches what the model then takes less, as findings say: a run has one of them. */
+function withinBranches(found: readonly FixableProduct[], workload: Workload): readonly FixableProduct[] {
+  const { timeline } = workload;
+  if (timeline.choices === undefined) return found;
+  const timeOf = ({ node, scope }: CostedProduct) => timeline.stepOf(node, scope)?.microseconds ?? 0;
+  const cuts = found.map((each) => {
+    const { product, microseconds } = each;
+    const cut = Math.min(Math.max(0, microseconds), timeOf(product));
+    return [each, new Map([[product.scope, cut]])] as const;
+  });
+  const saved = savedWithin(workload, ({ microseconds }) => microseconds, new Map(cuts));
+  return found.flatMap((each) => {
+    const microseconds = each.product.scope.isMain ? each.microseconds : saved.get(each);
+    return microseconds === undefined ? [] : [{ ...each, microseconds }];
+  });
 }

@@ -172,3 +172,13 @@ export function stepOf({
   if (fix === "safe" || rule.fix === "safe") return "safe";
   return rule.changes ?? "layout";
 }
+
+/** What is claimed of one step of the account, the largest first. */
+export function inStep<C extends Parameters<typeof stepOf>[0]>(
+  claims: readonly C[],
+  step: AccountStepName,
+): C[] {
+  return claims
+    .filter((claim) => stepOf(claim) === step)
+    .sort((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));
+}

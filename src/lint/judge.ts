@@ -4,12 +4,10 @@ import { pushAll } from "../ir/lists.ts";
 import {
   alikeTheirSteps,
   claimedLayout,
-  keepWithinBranches,
   keepWithinSteps,
   lintAccount,
   type States,
   shareOutCopies,
-  shareOutTime,
   stepIn,
 } from "./claims.ts";
 import type { LintContext } from "./context.ts";
@@ -26,6 +24,7 @@ import {
 } from "./group.ts";
 import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
+import { claimedTime, keepWithinBranches, savesOf } from "./share-out.ts";
 
 interface Entry {
   readonly group: FindingGroup;
@@ -55,6 +54,7 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   const occurrences = new Map<string, number>();
   const needsAll = settings.layers === true || settings.verbose === true;
   const layout = claimedLayout(groups, states);
+  const asked = savesOf(groups);
   keepWithinBranches(groups, states);
   // A step that is taken is listed, however many causes it has.
   const standing = (group: Group): Standing =>
@@ -65,9 +65,9 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   const severities = new Map(groups.map((group) => [group, severityOf(group, settings.errorShare)]));
   shareOutCopies(groups, context);
   const claimed = groups.filter((group) => standings.get(group) === "listed");
-  shareOutTime(claimed, states);
+  const isListed = (group: Group) => standing(group) === "listed";
+  const inAccount = claimedTime(claimed, states, { asked, isListed });
   for (const group of claimed) standings.set(group, standing(group));
-  const inAccount = claimed.filter((group) => standings.get(group) === "listed");
   const account = lintAccount(inAccount, states);
   keepWithinSteps(inAccount, account);
   alikeTheirSteps(

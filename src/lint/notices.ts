@@ -2,6 +2,7 @@
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
 import { constantBehind } from "../facts/origin.ts";
+import type { Scope } from "../facts/scope.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { asStoredNotice, isHalf } from "../ir/fix-command.ts";
 import { compact, duration } from "../ir/format.ts";
@@ -95,11 +96,26 @@ function loopNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeRepo
 function branchNotices(workload: Pick<Workload, "facts" | "timeline">): NoticeReport[] {
   const [first, ...others] = pricedBranches(workload);
   if (first === undefined) return [];
-  const graph = first.priced.path.split(":").at(-1) ?? "";
-  const lead = workload.timeline.leads?.get(first.priced);
-  const longer = lead === undefined ? "more" : `${duration(lead)} more: findings inside it save no more`;
-  const message = `"${labelOf(first.node)}" runs one of its branches: ${graph} is priced, which takes ${longer}${soOf(others)}`;
+  const { node, priced } = first;
+  const message = `"${labelOf(node)}" runs one of its branches: ${pricedText(priced, workload)}${soOf(others)}`;
   return [{ code: "branch", message }];
+}
+
+/** Below this a reader sees 0. */
+const asLong = 1e-6;
+
+function pricedText(
+  priced: readonly Scope[],
+  { timeline: { choices, planned } }: Pick<Workload, "timeline">,
+): string {
+  const [first, ...more] = priced;
+  if (more.length > 0)
+    return planned === undefined ? "all that were measured are priced" : "all are computed, and priced";
+  const graph = first?.path.split(":").at(-1) ?? "";
+  const lead = first && choices?.leads.get(first);
+  if (lead === undefined) return `${graph} is priced, which takes more`;
+  const how = lead < asLong ? "as long as another" : `${duration(lead)} more`;
+  return `${graph} is priced, which takes ${how}: findings save more only where those in both are mended`;
 }
 
 function foundNotices({ steps }: Timeline): NoticeReport[] {
@@ -165,7 +181,7 @@ function float64Notices(products: readonly CostedProduct[], { gpu }: Target): No
   if (count === 0) return [];
   const { cuda, tensor } = gpu.float64Tflops;
   const rate = `${tensor ?? cuda} TFLOP/s that the datasheet promises of FP64`;
-  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, without a measurement; export the model in FP32`;
+  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
   return [{ code: "float64", message }];
 }
 

@@ -29,6 +29,7 @@ import type {
   Severity,
 } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
+import { withoutIdle } from "./share-out.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
 import { surroundingsOf } from "./surroundings.ts";
 
@@ -100,9 +101,9 @@ export function lintWorkload(workload: Workload, settings: LintSettings): ModelR
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
   const claimed = withoutLayoutLeft(withDeclined(both, first, settings.minSaving), later, settings.minSaving);
-  const groups = new Groups();
-  for (const finding of claimed) groups.add(finding);
   const states = { context: first, later };
+  const groups = new Groups();
+  for (const finding of withoutIdle(claimed, states)) groups.add(finding);
   const report = assemble(first, settings, judged([...groups.all()], states, settings), suppressed);
   if (settings.reportUnused !== true) return report;
   return {

@@ -15,7 +15,7 @@ import type { Target } from "../hardware/target.ts";
 import { labelOf } from "../ir/model.ts";
 import type { TrafficWork } from "../ops/work.ts";
 import { asMeasured } from "../workload/measured.ts";
-import { type Step, summarize, type Timeline } from "../workload/timeline.ts";
+import { everyStep, type Step, summarize, type Timeline } from "../workload/timeline.ts";
 import type { PriceSettings, Workload } from "../workload/workload.ts";
 import type { Match, MatchedLayer } from "./match.ts";
 
@@ -64,7 +64,7 @@ export function measuredTimes(
   const scaled = new ScaledCostModel(cost, scale);
   const bySite = new Map<string, Known>();
   const timeOf = timesOf(parts);
-  for (const step of workload.timeline.steps) {
+  for (const step of everyStep(workload.timeline)) {
     const known = {
       step,
       ...predictedIn(step, scale, { scaled, target: workload.target }),
@@ -74,9 +74,9 @@ export function measuredTimes(
   }
   const timelineOf = (each: Workload): Timeline => {
     const own = ownTimelineOf?.(each);
-    const steps = (own === undefined ? each.timeline.steps : inMeasure(own, scale)).map((step) =>
-      timed(step, bySite),
-    );
+    const steps = (own === undefined ? everyStep(each.timeline) : inMeasure(own, scale))
+      .map((step) => timed(step, bySite))
+      .filter(({ scope, microseconds }) => microseconds > 0 || each.timeline.choices?.isIdle(scope) !== true);
     const [first] = each.timeline.steps;
     const hasRest = own !== undefined && bySite.has(nowhere);
     if (first !== undefined && apart > 0 && !hasRest)

@@ -7,11 +7,11 @@ import { isBranching } from "../ops/ask.ts";
 import { type Timeline, timelineOf } from "./timeline.ts";
 
 /** Where a constant decides, inference has the one branch that runs. */
-function isChoice(node: Node, branches: readonly Scope[]): boolean {
+export function isChoice(node: Node, branches: readonly Scope[]): boolean {
   return branches.length > 1 && isBranching(node);
 }
 
-/** Without the kernels of branches that are not priced. */
+/** The time and the kernels of branches that are priced; what rules look at and nobody adds up has the others as well. */
 export function ofDearerBranches(timeline: Timeline, { root }: Facts): Timeline {
   if (root.children.size === 0) return timeline;
   const own = new Map<Scope, number>();
@@ -20,7 +20,10 @@ export function ofDearerBranches(timeline: Timeline, { root }: Facts): Timeline 
   choose(root, own, chosen);
   const { idle, leads } = chosen;
   if (leads.size === 0) return timeline;
-  return { ...timelineOf(timeline.steps.filter(({ scope }) => !isIn(scope, idle))), leads };
+  const isIdle = (scope: Scope) => isIn(scope, idle);
+  const { steps, stepOf } = timeline;
+  const priced = timelineOf(steps.filter(({ scope }) => !isIdle(scope)));
+  return { ...priced, stepOf, choices: { steps, leads, isIdle } };
 }
 
 interface Chosen {
@@ -53,10 +56,10 @@ function isIn(scope: Scope, graphs: ReadonlySet<Scope>): boolean {
   return false;
 }
 
-/** A node that runs one of several graphs, and which of them is priced. */
+/** A node that runs one of several graphs, and which of them are priced: all that run, where another account than the cost model's says so. */
 export interface PricedBranch {
   readonly node: Node;
-  readonly priced: Scope;
+  readonly priced: readonly Scope[];
 }
 
 interface Priced {
@@ -87,8 +90,8 @@ export function pricedBranches({ facts, timeline }: Priced): PricedBranch[] {
   const busy = busyGraphs(timeline);
   return [...facts.scopes()].flatMap((scope) =>
     [...scope.children].flatMap(([node, graphs]) => {
-      const priced = isChoice(node, graphs) ? graphs.find((graph) => busy.has(graph)) : undefined;
-      return priced === undefined ? [] : [{ node, priced }];
+      const priced = isChoice(node, graphs) ? graphs.filter((graph) => busy.has(graph)) : [];
+      return priced.length === 0 ? [] : [{ node, priced }];
     }),
   );
 }

@@ -24,7 +24,7 @@ export function pricedOn(workload: Workload, stack: Stack, cost: CostModel): Wor
 }
 
 function repriced(workload: Workload, target: Target, cost: CostModel): Workload {
-  if (workload.timeline.leads !== undefined) return priceFacts(workload.facts, { target, cost });
+  if (workload.timeline.choices !== undefined) return priceFacts(workload.facts, { target, cost });
   const steps = workload.timeline.steps.map((step) => {
     const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };

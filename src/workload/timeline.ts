@@ -64,12 +64,25 @@ export interface Timeline {
   readonly families: Readonly<Record<Family, number>>;
   /** Set where the stack's own planner made it, and not the cost model. */
   readonly planned?: PlannedSizes | undefined;
-  /**
-   * Branches that are priced, of nodes that run one of several: microseconds that each takes longer than the dearest of the others. Absent where
-   * nothing has branches, and where another account than the cost model's says what runs.
-   */
-  readonly leads?: ReadonlyMap<Scope, number> | undefined;
+  /** Absent where nothing has branches, and where another account than the cost model's says what runs. */
+  readonly choices?: Choices | undefined;
+  /** In branches that are not priced as well. */
   stepOf(node: Node, scope: Scope): Step | undefined;
+}
+
+/** Nodes that run one of several branches. */
+export interface Choices {
+  /** In graph order, those of branches that are not priced included. */
+  readonly steps: readonly Step[];
+  /** Branches that are priced: microseconds that each takes longer than the dearest of the others. */
+  readonly leads: ReadonlyMap<Scope, number>;
+  /** Whether a graph is, or is in, a branch that is not priced. */
+  isIdle(scope: Scope): boolean;
+}
+
+/** All kernels of a file, whichever of its branches are priced. */
+export function everyStep({ steps, choices }: Timeline): readonly Step[] {
+  return choices?.steps ?? steps;
 }
 
 export interface PlannedSizes {

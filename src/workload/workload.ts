@@ -45,7 +45,7 @@ export interface Workload {
   readonly target: Target;
   /** Sizes of symbols: as given, else plausible ones. */
   readonly bindings: ReadonlyMap<string, number>;
-  /** Of every instance of every graph, in graph order. */
+  /** Of every instance of every graph, in graph order, of branches that are not priced as well. */
   readonly products: readonly CostedProduct[];
   /** Products whose sizes only running the model would tell: no time holds them. */
   readonly unresolved: readonly UnresolvedProduct[];
@@ -79,11 +79,8 @@ export function priceFacts(facts: Facts, settings: PriceSettings): Workload {
   const isQuantized = () => asked.precision === "int8" && quantizedIn(costedOn(asked), asked) === "all";
   const isUnstored = asked.precision === settings.unstored || isQuantized();
   const target = isUnstored ? asStoredTarget(asked) : asBroughtToHalf(asked, found, timeOf);
-  const costed = costedOn(target);
-  const whole = buildTimeline({ facts, products: costed, bindings, target, cost });
-  const timeline = ofDearerBranches(whole, facts);
-  const products =
-    timeline === whole ? costed : costed.filter(({ node, scope }) => timeline.stepOf(node, scope));
+  const products = costedOn(target);
+  const timeline = ofDearerBranches(buildTimeline({ facts, products, bindings, target, cost }), facts);
   const workload = { model, facts, target, bindings, products, unresolved, timeline, timelineOf };
   const own = timelineOf?.(workload);
   return own === undefined ? workload : { ...workload, ...timedBy(own, products) };

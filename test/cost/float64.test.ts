@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { model as modelOf } from "../../fixtures/builder.ts";
 import { createCostModel } from "../../src/cost/model.ts";
@@ -18,6 +19,43 @@ const products = [
   conv({ channels: 64, filters: 64, side: 28, groups: 64 }),
   attention(64, 512),
 ].map(asFloat64);
+
+/** Of the same shapes: half the bytes. */
+function inFloat32(work: Work<number>): Work<number>[] {
+  const dtype = "float32";
+  if (work.kind === "traffic")
+    return [{ ...work, dtype, bytesRead: work.bytesRead / 2, bytesWritten: work.bytesWritten / 2 }];
+  return work.kind === "conv"
+    ? [
+        { ...work, dtype, layout: "nchw" },
+        { ...work, dtype, layout: "nhwc" },
+      ]
+    : [{ ...work, dtype }];
+}
+
+const passes = (["elementwise", "copy", "reduction", "normalization", "pool"] as const).flatMap((pattern) =>
+  [256, 65_536].map((rows): Work<number> => {
+    const bytes = 8 * rows * 510;
+    return {
+      kind: "traffic",
+      pattern,
+      rows,
+      columns: 510,
+      bytesRead: bytes,
+      bytesWritten: bytes,
+      dtype: "float64",
+    };
+  }),
+);
+
+/** Sizes on and off every multiple, from launches to what fills the GPU. */
+function drawn(): Work<number>[] {
+  const sizes = fc.sample(fc.array(fc.integer({ min: 1, max: 2100 }), { minLength: 3, maxLength: 3 }), {
+    numRuns: 20,
+    seed: 1,
+  });
+  return sizes.map(([m = 1, n = 1, k = 1]) => asFloat64(gemm(m, n, k)));
+}
 
 describe("products in FP64", () => {
   it.each([...gpus.keys()])("take no less than the data sheet promises, on %s", (gpu) => {
@@ -44,6 +82,18 @@ describe("products in FP64", () => {
     expect(model.estimate(double, targetOf()).bytes).toBe(4 * model.estimate(half, targetOf()).bytes);
   });
 
+  it.each([...gpus.keys()])("take no less than the same in FP32, whatever that runs as, on %s", (gpu) => {
+    for (const stack of stackIds)
+      for (const work of [...products, ...drawn(), ...passes]) {
+        const double = model.estimate(work, targetOf(gpu, stack)).microseconds;
+        for (const precision of ["as-is", "fp32"] as const)
+          for (const single of inFloat32(work))
+            expect(model.estimate(single, targetOf(gpu, stack, precision)).microseconds).toBeLessThanOrEqual(
+              double,
+            );
+      }
+  });
+
   it("are the same whatever precision a stack is asked for", () => {
     for (const stack of stackIds)
       for (const precision of ["fp16", "bf16", "tf32", "fp32", "int8"] as const)
@@ -65,6 +115,16 @@ function network(dtype: DType): Uint8Array {
 }
 
 describe("a model in FP64", () => {
+  it.each(stackIds)("takes no less than its twin in FP32, on %s", (stack) => {
+    for (const gpu of ["h200", "a100", "b200", "l4", "t4"])
+      for (const precision of ["as-is", "fp32"] as const) {
+        const [double, single] = (["float64", "float32"] as const).map(
+          (dtype) => lint(modelFromBytes(network(dtype)), { gpu, stack, precision }).predicted.microseconds,
+        );
+        expect(double).toBeGreaterThanOrEqual(single ?? Number.NaN);
+      }
+  });
+
   it.each(stackIds)("has no step to half, no padding and no layout that saves, on %s", (stack) => {
     for (const gpu of ["h200", "l4"]) {
       const report = lint(modelFromBytes(network("float64")), { gpu, stack });

@@ -1,6 +1,7 @@
 /** @file One account: what lint says of a model, step by step, is what --diff and --fix say of it, and it adds up. */
 import { expect } from "vitest";
 import { fix } from "../../../src/api/fix.ts";
+import type { StackId } from "../../../src/hardware/stacks.ts";
 import type { AccountStep, ModelReport } from "../../../src/lint/result.ts";
 import { standingOf } from "../../../src/report/standing.ts";
 import { eachModel, zooModel, zooNames } from "../../zoo.ts";
@@ -28,28 +29,30 @@ export function testAccounts(reports: ZooReports): void {
 
   eachModel(stack === "tc-runtime" ? planned : zooNames)(
     "%s: its steps are those of --diff",
-    async (name) => {
-      const report = await reports.of(zooModel(name));
-      // As --unsafe-fixes decides, half precision being named by nobody.
-      const unnamed = { halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true } as const;
-      const { account } = await fix(zooModel(name), { stack, dryRun: true, ...unnamed });
-      // What half takes once it is written is no step where nobody asks for it, and what a setting saves is no repair's.
-      const all = report.account.filter(
-        ({ step, setting }) => step !== "author" && step !== "kept" && setting === undefined,
-      );
-      // What pays in half alone is no step of a file that stays FP32, and what comes behind it is of another model.
-      const left = all.findIndex(({ needsHalf }) => needsHalf === true);
-      const shared = left < 0 ? all : all.slice(0, left);
-      if (left >= 0) {
-        expect(account?.some(({ step }) => step === all[left]?.step)).toBe(false);
-        for (const [index, step] of shared.entries()) expectAlike(account?.[index], step);
-        return;
-      }
-      expect(account?.map(({ step }) => step)).toEqual(shared.map(({ step }) => step));
-      for (const [index, step] of shared.entries()) expectAlike(account?.[index], step);
-    },
+    async (name) => expectDiff(zooModel(name), await reports.of(zooModel(name)), stack),
     60_000,
   );
+}
+
+/** Of a file and lint's report of it. */
+export async function expectDiff(file: string, report: ModelReport, stack: StackId): Promise<void> {
+  // As --unsafe-fixes decides, half precision being named by nobody.
+  const unnamed = { halfOnlyWhereFaster: true, nhwc: true, nhwcOnlyWhereFaster: true } as const;
+  const { account } = await fix(file, { stack, dryRun: true, ...unnamed });
+  // What half takes once it is written is no step where nobody asks for it, and what a setting saves is no repair's.
+  const all = report.account.filter(
+    ({ step, setting }) => step !== "author" && step !== "kept" && setting === undefined,
+  );
+  // What pays in half alone is no step of a file that stays FP32, and what comes behind it is of another model.
+  const left = all.findIndex(({ needsHalf }) => needsHalf === true);
+  const shared = left < 0 ? all : all.slice(0, left);
+  if (left >= 0) {
+    expect(account?.some(({ step }) => step === all[left]?.step)).toBe(false);
+    for (const [index, step] of shared.entries()) expectAlike(account?.[index], step);
+    return;
+  }
+  expect(account?.map(({ step }) => step)).toEqual(shared.map(({ step }) => step));
+  for (const [index, step] of shared.entries()) expectAlike(account?.[index], step);
 }
 
 /** What tables end at is a row of the account, and one that commands, a setting and its author come to unless it says what it is of. */
