@@ -4,7 +4,7 @@ import { type Budget, regressionReports } from "../lint/budgets.ts";
 import type { BudgetReport, ModelReport, NoticeReport } from "../lint/result.ts";
 import type { LintSettings } from "../lint/run.ts";
 import { externalRanges } from "../onnx/weights.ts";
-import type { NewNames } from "../workload/change.ts";
+import type { NewNames } from "../workload/paired-steps.ts";
 import type { Workload } from "../workload/workload.ts";
 import { compareFindings, noFindings } from "./findings.ts";
 import { compareGraphs, nodeNames } from "./graph.ts";

@@ -2,7 +2,7 @@
 import { push } from "../ir/group.ts";
 import type { Finding, ModelReport, Severity } from "../lint/result.ts";
 import type { AnyRule } from "../lint/rule.ts";
-import type { NewNames } from "../workload/change.ts";
+import type { NewNames } from "../workload/paired-steps.ts";
 import type { FindingChange } from "./result.ts";
 
 export const noFindings: FindingChange = {

@@ -11,7 +11,7 @@ import {
   type ValueType,
 } from "../ir/model.ts";
 import { isTranspose, traitsOf } from "../ops/ask.ts";
-import type { NewNames } from "../workload/change.ts";
+import type { NewNames } from "../workload/paired-steps.ts";
 import { newValues } from "./new-values.ts";
 import type { GraphChange, OperatorCount } from "./result.ts";
 

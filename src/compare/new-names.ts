@@ -4,7 +4,7 @@
  */
 import { attributeText, describe, goneName } from "../fix/diff.ts";
 import { labelOf, type Model, type Node, operatorOf } from "../ir/model.ts";
-import type { NewNames } from "../workload/change.ts";
+import type { NewNames } from "../workload/paired-steps.ts";
 import { commonPairs } from "./common-pairs.ts";
 
 /**

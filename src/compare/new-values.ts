@@ -4,7 +4,7 @@
  */
 import { describe, goneName } from "../fix/diff.ts";
 import { labelOf, type Model, type Node, operatorOf, type Value } from "../ir/model.ts";
-import type { NewNames } from "../workload/change.ts";
+import type { NewNames } from "../workload/paired-steps.ts";
 
 /**
  * Of base's values of the main graph, names in head, where these are others; `nodes`: the same of its nodes. A name that is gone, and is

@@ -1,6 +1,7 @@
 /** @file Budgets of a configuration held against predictions: each says limit, prediction and interval. */
 import type { Target } from "../hardware/target.ts";
-import { differenceBetween, type NewNames, type WorkloadChange } from "../workload/change.ts";
+import { differenceBetween, type WorkloadChange } from "../workload/change.ts";
+import type { NewNames } from "../workload/paired-steps.ts";
 import { tensorCoreRange } from "../workload/tensor-core-range.ts";
 import {
   type PriceSettings,
