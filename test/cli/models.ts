@@ -1,8 +1,9 @@
 /** @file Small models as files in a folder of their own, for runs of the command line. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import onnxProto, { type onnx as types } from "onnx-proto";
+import { configNames } from "../../src/files/find-config.ts";
 
 const { onnx } = onnxProto;
 
@@ -13,6 +14,7 @@ export interface Folder extends Disposable {
 }
 
 export function temporaryFolder(): Folder {
+  refuseProjectAround(tmpdir());
   // Resolved, because reports show paths relative to the folder as the system names it.
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "tc-lint-")));
   return {
@@ -25,6 +27,16 @@ export function temporaryFolder(): Folder {
     },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** A package or a configuration up there would be everybody's project, and change what tests of projects see. */
+function refuseProjectAround(folder: string): void {
+  const found = ["package.json", ...configNames]
+    .map((name) => path.join(folder, name))
+    .find((file) => existsSync(file));
+  if (found !== undefined)
+    throw new Error(`${found} is above the folders of tests: remove it, or set TMPDIR`);
+  if (path.dirname(folder) !== folder) refuseProjectAround(path.dirname(folder));
 }
 
 export interface HeadOptions {
