@@ -2,7 +2,7 @@
  * @file Loads the program with the code that V8 compiled of it in an earlier run: parsing and compiling is most of a short run. Node
  * keeps such code itself from 22.8 on. Imports Node's own alone: a start waits for it.
  */
-import { readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -36,7 +36,7 @@ export function loadProgram<Program>(file: URL): Loaded<Program> {
   }
   const keptPath = keptCodePath(path);
   const cachedData = keptPath === undefined ? undefined : readKeptCode(keptPath);
-  const script = new vm.Script(wrapped(readFileSync(path, "latin1")), {
+  const script = new vm.Script(wrappedText(path), {
     filename: path,
     ...(cachedData && { cachedData }),
   });
@@ -52,7 +52,27 @@ export function loadProgram<Program>(file: URL): Loaded<Program> {
   };
 }
 
-/** As Node wraps CommonJS, and with what imports modules (importModule). */
-function wrapped(text: string): string {
-  return `(function(exports,require,module,__filename,__dirname,importByLoader){${text}\n})`;
+const before = "(function(exports,require,module,__filename,__dirname,importByLoader){";
+const behind = "\n})";
+
+/**
+ * As Node wraps CommonJS, and with what imports modules (importModule). In one piece: strings that are joined are copied to V8's heap,
+ * megabytes that its collector then counts.
+ */
+function wrappedText(path: string): string {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    const text = Buffer.allocUnsafeSlow(before.length + size + behind.length);
+    text.write(before, "latin1");
+    for (let done = 0; done < size; ) {
+      const read = readSync(file, text, before.length + done, size - done, done);
+      if (read === 0) throw new Error(`${path} was cut while it was read`);
+      done += read;
+    }
+    text.write(behind, before.length + size, "latin1");
+    return text.toString("latin1");
+  } finally {
+    closeSync(file);
+  }
 }
