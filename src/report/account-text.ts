@@ -37,7 +37,8 @@ function toHalf({ saves, precision, command, unsure, unwritten, castsIn }: Accou
 function writtenText({ written, command }: AccountStep): string {
   if (written === undefined) return command ?? "";
   const { verb, range } = claimParts(written);
-  return `${command ?? "as written"}: ${writtenTimes(written)} (${verb} ${range})`;
+  const claim = range === undefined ? verb : `${verb} ${range}`;
+  return `${command ?? "as written"}: ${writtenTimes(written)} (${claim})`;
 }
 
 function writtenTimes({ microseconds, after }: WrittenSaving): string {
@@ -200,7 +201,7 @@ function savingOf(step: AccountStep, account: readonly AccountStep[], isBrief: b
   const part = shareOf(step, account);
   const share = part === undefined ? "" : `, ${percent(Math.abs(part))}`;
   const { claim, range } = claimOf(saves, share, unsure);
-  return `${isBrief ? claim : `${claim} (${range})`}${isMeasured === true ? "; measured" : ""}`;
+  return `${isBrief || range === undefined ? claim : `${claim} (${range})`}${isMeasured === true ? "; measured" : ""}`;
 }
 
 /** Changes that cancel each other, but for what adding them up leaves. */
@@ -215,7 +216,14 @@ function claimOf(saved: Saved, share: string, unsure: boolean | undefined) {
 
 const asLong = "takes as long";
 
-function claimParts({ microseconds, low, high }: Saved, unsure = false) {
+interface Claim {
+  readonly verb: string;
+  readonly range?: string;
+}
+
+/** Without a range where nothing changes, which is no prediction. */
+function claimParts({ microseconds, low, high }: Saved, unsure = false): Claim {
+  if (low === 0 && high === 0) return { verb: asLong };
   if (Math.abs(microseconds) < nothing && low < 0 && high > 0)
     return { verb: asLong, range: durationRange(low, high) };
   const isCost = microseconds < 0;

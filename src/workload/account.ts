@@ -95,7 +95,10 @@ export interface AccountState {
   readonly first?: TakenFirst | undefined;
 }
 
-/** States in order; one that takes the same time, kernel by kernel, as the one before is no step. */
+/**
+ * States in order; one that takes the same time, kernel by kernel, as the one before is no step. A file that is brought to half is one all the same: who is
+ * sent to an account that has its Casts finds there that they take none.
+ */
 export function accountOf(states: readonly AccountState[], cost: CostModel): AccountStep[] {
   const steps: AccountStep[] = [];
   const casts = castsIn(states);
@@ -103,7 +106,8 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
   let last: Workload | undefined;
   for (const { step, workload, ...said } of states) {
     const change = last === undefined ? undefined : differenceBetween(last, workload, cost);
-    if (change !== undefined && change.steps.length === 0) continue;
+    const isFile = step === "kept" && isInHalf;
+    if (change !== undefined && change.steps.length === 0 && !isFile) continue;
     const { microseconds, low, high } = workload.timeline;
     const { precision } = workload.target;
     isInHalf ||= isToHalf({ step, workload });

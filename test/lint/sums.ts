@@ -98,7 +98,10 @@ const mostOfAKernel = 0.95;
 
 /** A kernel that still computes something takes time: no finding saves all of it. Of predictions alone, whose steps have a width. */
 export function expectKernelsStay({ account, groups, unlisted }: ModelReport): void {
-  for (const { step, saves } of account)
+  // What writing half changes no kernel by is known.
+  const isNothing = ({ step, saves }: ModelReport["account"][number]) =>
+    step === "kept" && saves?.microseconds === 0;
+  for (const { step, saves } of account.filter((each) => !isNothing(each)))
     if (saves !== null) expect(saves.high, `${step} is a prediction`).toBeGreaterThan(saves.low);
   for (const { code, saves, message } of [...groups, ...(unlisted?.groups ?? [])])
     if (saves !== null && saves.of > 0 && !removing.has(code))

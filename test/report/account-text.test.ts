@@ -79,6 +79,12 @@ test("changes that cancel each other take as long", () => {
   const saves = { microseconds: -1.3e-14, low: -0.5, high: 0.3 };
   const kept: AccountStep = { ...times, step: "kept", saves, precision: "fp16" };
   expect(accountCells(kept, [exported, kept])[2]).toMatch(/^takes as long \(-0.5 /);
+  // Nothing that changes is no prediction.
+  const none: AccountStep = { ...kept, saves: { microseconds: 0, low: 0, high: 0 } };
+  expect(accountCells(none, [exported, none])[2]).toBe("takes as long");
+  const written = { microseconds: 0, low: 0, high: 0, after: 10 };
+  const alike: AccountStep = { ...none, written };
+  expect(accountCells(alike, [exported, alike])[3]).toBe("as written: 10 µs → 10 µs (takes as long)");
 });
 
 describe("half that is not sure to save", () => {
