@@ -97,8 +97,16 @@ const names: Readonly<
   half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
   layout: (step) => [step.setting === undefined ? "layout" : `with ${step.setting.option}`, layoutWay(step)],
-  author: (step) => ["by its author", `in the network or its export${ifInHalf(step)}`],
+  author: (step) => ["by its author", authorWay(step)],
 };
+
+/** As short as a row is wide where it says what the file is told to be, and what of it as it is. */
+function authorWay(step: AccountStep): string {
+  const { written, restsOn } = step;
+  if (written === undefined || restsOn === undefined) return `in the network or its export${ifInHalf(step)}`;
+  const stored = written.microseconds > 0 ? `as stored ${writtenTimes(written)}` : "nothing as stored";
+  return `if in ${precisionNames[restsOn]}; ${stored}`;
+}
 
 /** What is told of a file in half that no command is sure to gain by. */
 function ifInHalf({ restsOn }: AccountStep): string {

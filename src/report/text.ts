@@ -14,7 +14,7 @@ import type { RenderOptions } from "./render.ts";
 import { nameBehind } from "./rule-title.ts";
 import { modelsText } from "./scenarios.ts";
 import { fitting, roomBeside, spaced, usualColumns, withGaps } from "./screen.ts";
-import { shareOfText } from "./share.ts";
+import { shareOfText, storedText } from "./share.ts";
 import {
   byImportance,
   cleanText,
@@ -133,7 +133,7 @@ function isSame(origin: string, node: string): boolean {
 function shareText({ saves }: FindingGroup): string {
   if (saves === null) return "";
   const between = `between ${durationRange(saves.low, saves.high).replace(" to ", " and ")}`;
-  return `${shareOfText(saves)}, ${between}`;
+  return `${shareOfText(saves)}, ${between}${storedText(saves)}`;
 }
 
 function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {
