@@ -39,7 +39,8 @@ export function sketchRecurrent(
   const weightBytes = n * hiddenSize * width;
   const perStep = c.step + overlapped(chained.microseconds, memoryTime(weightBytes, machine, c));
   const states = steps * batch * (inputSize + directions * hiddenSize) * width;
-  const bytes = states + directions * (weightBytes + n * inputSize * width);
+  const biases = work.biased === true ? 2 * n : 0;
+  const bytes = states + directions * (weightBytes + (n * inputSize + biases) * width);
   const compute = inputs.microseconds + directions * steps * perStep;
   const memory = memoryTime(bytes, machine, c);
   const microseconds = c.launch + overlapped(compute, memory);

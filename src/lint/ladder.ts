@@ -3,16 +3,17 @@
  * another layout and its author save in what they leave.
  */
 import type { CostModel } from "../cost/model.ts";
-import { layoutSettingOf } from "../hardware/stacks.ts";
+import { layoutSettingOf, stacks } from "../hardware/stacks.ts";
 import { isHalf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import { noChange } from "../workload/change.ts";
+import { pricedOn } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
 import { type DecidedFix, Decision, LayoutStep } from "./decision.ts";
 import { wayToLayout } from "./ends.ts";
 import { type RawFinding, standingOf, stepOf } from "./group.ts";
-import { settingStep } from "./layout-setting.ts";
+import { settingStep, storedFile } from "./layout-setting.ts";
 import type { AnyRule } from "./rule.ts";
 
 export class Ladder {
@@ -47,6 +48,17 @@ export class Ladder {
     const state = claimsHalf(first, found, this.#minSaving) ? first.half().after : decided.after;
     const decision = new Decision(state, { ...decided, after: state, change: noChange });
     return new LintContext(state, this.#cost, { decision, layout: this.#layoutOf(state) });
+  }
+
+  /** What commands leave of the file in the types that it stores: behind the layout that the account claims, where it does. */
+  asStored(layout: "command" | "setting" | undefined): LintContext {
+    const decided = this.#decided;
+    const { first } = this;
+    const state = (layout === "command" ? decided?.inLayout()?.after : undefined) ?? storedFile(first);
+    const setting = layout === "setting" ? first.layoutSetting : undefined;
+    const after = setting === undefined ? state : pricedOn(state, stacks[setting.stack], this.#cost);
+    const decision = decided && new Decision(after, { ...decided, after, change: noChange });
+    return new LintContext(after, this.#cost, { decision, layout: () => undefined });
   }
 
   #layoutOf(state: Workload): () => LayoutStep | undefined {

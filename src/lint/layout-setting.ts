@@ -39,7 +39,7 @@ export function settingStep(
 }
 
 /** Where nobody is told to store half: what `--fix` alone leaves, in the types that are stored. */
-function storedFile(first: LintContext): Workload {
+export function storedFile(first: LintContext): Workload {
   const { decision, cost } = first;
   return decision === undefined || decision.needsHalf
     ? first.asStored()

@@ -20,6 +20,18 @@ export interface SavingReport {
   readonly share: number;
   /** What the kernels it is about take now, in microseconds: no saving is more. */
   readonly of: number;
+  /**
+   * Of what its author saves of a file in half that no command is sure to gain by storing: what it saves of the file as it is stored, all 0 where that is
+   * nothing that would be claimed.
+   */
+  readonly asStored?: StoredSaving;
+}
+
+/** Microseconds; `low` to `high` is a 90 % interval. */
+export interface StoredSaving {
+  readonly microseconds: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 export interface Finding {

@@ -30,6 +30,7 @@ import type {
 } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import { withoutIdle } from "./share-out.ts";
+import { withStoredAuthor } from "./stored-author.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
 import { surroundingsOf } from "./surroundings.ts";
 
@@ -104,7 +105,12 @@ export function lintWorkload(workload: Workload, settings: LintSettings): ModelR
   const states = { context: first, later };
   const groups = new Groups();
   for (const finding of withoutIdle(claimed, states)) groups.add(finding);
-  const report = assemble(first, settings, judged([...groups.all()], states, settings), suppressed);
+  const told = withStoredAuthor(judged([...groups.all()], states, settings), {
+    context: (layout) => ladder.asStored(layout),
+    look: (context) => findIn(context, context, laterRules, inModel).found,
+    minSaving: settings.minSaving,
+  });
+  const report = assemble(first, settings, told, suppressed);
   if (settings.reportUnused !== true) return report;
   return {
     ...report,

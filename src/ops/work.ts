@@ -71,6 +71,8 @@ export interface RecurrentWork<D = Dim> {
   readonly hiddenSize: D;
   readonly gates: number;
   readonly directions: number;
+  /** Two of each gate are read, of the product with the input and of the one with the state. */
+  readonly biased?: true | undefined;
   readonly dtype: DType;
 }
 

@@ -111,11 +111,17 @@ const names: Readonly<
     step.setting === undefined ? "layout" : `with ${step.setting.option}`,
     layoutWay(step, isBrief),
   ],
-  author: (step, _, isBrief) => [
-    "by its author",
-    `${isBrief ? "in network or export" : "in the network or its export"}${ifInHalf(step)}`,
-  ],
+  author: (step, _, isBrief) => ["by its author", authorWay(step, isBrief)],
 };
+
+/** As short as a row is wide where it says what the file is told to be, and what of it as it is. */
+function authorWay(step: AccountStep, isBrief: boolean): string {
+  const { written, restsOn } = step;
+  const where = isBrief ? "in network or export" : "in the network or its export";
+  if (written === undefined || restsOn === undefined) return `${where}${ifInHalf(step)}`;
+  const stored = written.microseconds > 0 ? `as stored ${writtenTimes(written)}` : "nothing as stored";
+  return `if in ${precisionNames[restsOn]}; ${stored}`;
+}
 
 /** What is told of a file in half that no command is sure to gain by. */
 function ifInHalf({ restsOn }: AccountStep): string {

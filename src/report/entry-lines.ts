@@ -6,7 +6,7 @@ import type { Palette } from "./color.ts";
 import { type Entry, moreText, originOf, originsOf } from "./entries.ts";
 import type { ViewOptions } from "./model-view.ts";
 import { nameBehind } from "./rule-title.ts";
-import { shareOfText } from "./share.ts";
+import { shareOfText, storedText } from "./share.ts";
 
 /** The first line says all by itself; what to do stands below. */
 export function entryLines(
@@ -49,9 +49,9 @@ function isSame(origin: string, node: string): boolean {
 /** `15 % of 50.7 µs, between 4.17 and 13.6 µs`. */
 function shareText({ saves }: FindingGroup, { detail }: ViewOptions): string {
   if (saves === null) return "";
-  if (detail === "brief") return shareOfText(saves);
+  if (detail === "brief") return `${shareOfText(saves)}${storedText(saves)}`;
   const between = `between ${durationRange(saves.low, saves.high).replace(" to ", " and ")}`;
-  return `${shareOfText(saves)}, ${between}`;
+  return `${shareOfText(saves)}, ${between}${storedText(saves)}`;
 }
 
 function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {

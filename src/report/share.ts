@@ -2,7 +2,7 @@
 import { duration, percent } from "../ir/format.ts";
 import type { Finding, FindingGroup, SavingReport } from "../lint/result.ts";
 
-type Saved = Pick<SavingReport, "microseconds" | "share">;
+type Saved = Pick<SavingReport, "microseconds" | "share" | "asStored">;
 
 /**
  * What findings that are told together save: what their entries do, each once, or, of an entry that has others elsewhere, no more than that;
@@ -37,9 +37,16 @@ function total(findings: readonly Finding[]): Saved {
   return { microseconds, share };
 }
 
-/** `19.1 µs (12 %)`. */
-export function savedText({ microseconds, share }: Saved): string {
-  return `${duration(microseconds)} (${percent(share)})`;
+/** `19.1 µs (12 %)`, `24.8 µs (3 %; as stored 17.9 µs)`. */
+export function savedText(saves: Saved): string {
+  const { microseconds, share } = saves;
+  return `${duration(microseconds)} (${percent(share)}${storedText(saves)})`;
+}
+
+/** What it saves of the file as it is stored, where it is told of a file in half that nobody is told to store. */
+export function storedText({ asStored }: Pick<SavingReport, "asStored">): string {
+  if (asStored === undefined) return "";
+  return asStored.microseconds > 0 ? `; as stored ${duration(asStored.microseconds)}` : "; nothing as stored";
 }
 
 /** `12 % of 159 µs`: of the time that the share is of, which another precision's is not the predicted one. */

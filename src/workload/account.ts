@@ -36,7 +36,8 @@ export interface AccountStep {
   /**
    * In the types that files store, where the account is of another precision: of `safe`, what it saves of the file as exported; of `kept`,
    * where the file is brought to half, what that one saves of the file as exported, with all that comes before; of `layout`, what it saves of the file that
-   * `--fix` alone leaves, where its command leaves that in the types that it stores.
+   * `--fix` alone leaves, where its command leaves that in the types that it stores; of `author`, where it rests on half, what findings save of the file that
+   * commands leave in the types that it stores.
    */
   readonly written?: WrittenSaving;
   /**
@@ -52,7 +53,7 @@ export interface AccountStep {
    */
   readonly castsIn?: string;
   /**
-   * Of `layout` and `author`: set where they are told of a file in that half, and no command is sure to gain by storing it. What a layout saves of the
+   * Of `layout` and `author`: set where they are told of a file in that half, and no command is sure to gain by storing it. What they save of the
    * file as it is stored is in `written`.
    */
   readonly restsOn?: Half;

@@ -70,8 +70,13 @@ interface Priced {
 /** Graphs in which, or in graphs of which, any time is spent. */
 function busyGraphs({ steps }: Timeline): Set<Scope> {
   const busy = new Set<Scope>();
-  for (const { scope } of steps)
-    for (let at: Scope | undefined = scope; at !== undefined && !busy.has(at); at = at.parent) busy.add(at);
+  for (const { scope, microseconds } of steps)
+    for (
+      let at: Scope | undefined = scope;
+      microseconds > 0 && at !== undefined && !busy.has(at);
+      at = at.parent
+    )
+      busy.add(at);
   return busy;
 }
 

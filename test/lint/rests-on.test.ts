@@ -19,11 +19,53 @@ describe.each(["ort-cuda", "cudnn", "inductor", "tensorrt"] as const)("steps beh
         if (rests) expect(step.restsOn).toBe("fp16");
         if (!isLater || toHalf === undefined) expect(step.restsOn).toBeUndefined();
         const way = accountCells(step, account)[3];
-        if (step.restsOn !== undefined) expect(way).toMatch(/, if in FP16$|; as stored \S+ \S+ → /);
+        if (step.restsOn !== undefined) expect(way).toMatch(/, if in FP16$|as stored/);
+        if (step.step === "author") expect(step.written === undefined).toBe(step.restsOn === undefined);
       }
     },
     60_000,
   );
+});
+
+describe("what an author saves of a file that nobody is told to store in half", () => {
+  it.each([
+    ["swin_tiny", "ort-cuda"],
+    ["mobilevit_xs", "ort-cuda"],
+    ["convnext_tiny", "ort-cuda"],
+    ["llama", "ort-cuda"],
+    ["dlrm", "cudnn"],
+  ] as const)(
+    "is said of it as it is stored, too, as --precision as-is has it: %s on %s",
+    async (name, stack) => {
+      const report = await lint(zooModel(name), { stack });
+      const stored = await lint(zooModel(name), { stack, precision: "as-is" });
+      const author = report.account.find(({ step }) => step === "author");
+      const asIs = stored.account.find(({ step }) => step === "author");
+      expect(author?.restsOn).toBe("fp16");
+      expect(author?.written?.microseconds).toBeCloseTo(asIs?.saves?.microseconds ?? 0, 6);
+      expect(author?.written?.low).toBeCloseTo(asIs?.saves?.low ?? 0, 6);
+      expect(author?.written?.after).toBeCloseTo(stored.account.at(-1)?.microseconds ?? Number.NaN, 6);
+    },
+  );
+
+  it("is a part of that at each finding, in every format", async () => {
+    const report = await lint(zooModel("swin_tiny"), {});
+    const whole = report.account.find(({ step }) => step === "author")?.written?.microseconds ?? 0;
+    const authored = report.groups.filter(({ step }) => step === "author");
+    const parts = authored.map(({ saves }) => saves?.asStored?.microseconds ?? Number.NaN);
+    const sum = parts.reduce((total, part) => total + part, 0);
+    expect(sum).toBeGreaterThan(0);
+    expect(sum).toBeLessThanOrEqual(whole + 1e-6);
+    const byFingerprint = new Map(report.findings.map((finding) => [finding.fingerprint, finding]));
+    for (const { findings, saves } of authored) {
+      const own = findings.map(
+        (each) => byFingerprint.get(each)?.saves?.asStored?.microseconds ?? Number.NaN,
+      );
+      expect(own.reduce((total, part) => total + part, 0)).toBeCloseTo(saves?.asStored?.microseconds ?? 0, 9);
+    }
+    for (const { step, saves } of report.groups)
+      if (step !== "author") expect(saves?.asStored).toBeUndefined();
+  });
 });
 
 it("is said of none of another precision", async () => {

@@ -9,6 +9,7 @@ import { closingTable } from "../../src/report/closing-table.ts";
 import { paletteOf } from "../../src/report/color.ts";
 import { timeNote } from "../../src/report/profile-text.ts";
 import { storedColumn } from "../../src/report/scenarios.ts";
+import { savedText } from "../../src/report/share.ts";
 import { standingOf } from "../../src/report/standing.ts";
 import { modelReport } from "./sample.ts";
 
@@ -273,3 +274,21 @@ test.each([
     expect(standingOf({ account, predicted, nodes: 1 })).toMatchObject({ afterAll: 10, of: undefined });
   },
 );
+
+test("what an author saves of a file that nobody is told to store in half has that of the file as it is", () => {
+  const author: AccountStep = { ...times, step: "author", saves: times, precision: "fp16", restsOn: "fp16" };
+  const wayOf = (step: AccountStep) => accountCells(step, [step])[3];
+  const written = { microseconds: 4, low: 1, high: 6, after: 20 };
+  expect(wayOf({ ...author, written })).toBe("if in FP16; as stored 24 µs → 20 µs");
+  expect(wayOf({ ...author, written: { microseconds: 0, low: 0, high: 0, after: 24 } })).toBe(
+    "if in FP16; nothing as stored",
+  );
+  expect(wayOf(author)).toBe("in the network or its export, if in FP16");
+  const saves = { microseconds: 10, low: 5, high: 12, share: 0.1, of: 20 };
+  const stored = { microseconds: 4, low: 1, high: 6 };
+  expect(savedText(saves)).toBe("10 µs (10 %)");
+  expect(savedText({ ...saves, asStored: stored })).toBe("10 µs (10 %; as stored 4 µs)");
+  expect(savedText({ ...saves, asStored: { microseconds: 0, low: 0, high: 0 } })).toBe(
+    "10 µs (10 %; nothing as stored)",
+  );
+});

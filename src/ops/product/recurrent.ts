@@ -29,6 +29,9 @@ interface Sizes {
   readonly batchFirst: boolean;
 }
 
+/** B [directions,2·gates·hidden], which may be left out. */
+const biasInput = 3;
+
 export interface RecurrentForm {
   readonly domain: string;
   readonly type: string;
@@ -60,7 +63,9 @@ export function recurrentOp(form: RecurrentForm): OpDefinition {
       const dtype = form.computeType ?? multiplyType(operandType(context, form));
       if (dtype === undefined) return undefined;
       const { steps, batch, inputSize, hiddenSize, directions } = recurrentSizes(context, form);
-      return [{ kind: "recurrent", steps, batch, inputSize, hiddenSize, gates, directions, dtype }];
+      const sizes = { steps, batch, inputSize, hiddenSize, gates, directions };
+      const biased = context.inputs[biasInput] === undefined ? {} : ({ biased: true } as const);
+      return [{ kind: "recurrent", ...sizes, ...biased, dtype }];
     },
     ...(form.codes && { codes: form.codes }),
     // Codes and turned weights say nothing.

@@ -5,7 +5,7 @@ import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/re
 import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
 import { ruleTitle } from "../rule-title.ts";
-import { savedText, shareOfText } from "../share.ts";
+import { savedText, shareOfText, storedText } from "../share.ts";
 import { cleanSentence } from "../summary.ts";
 import { commandLine } from "./command.ts";
 import { graphMarkup } from "./graph.ts";
@@ -84,7 +84,7 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
   if (saves !== null) {
     rows.push([
       verbOf(group) === "saves" ? "Saves" : "May save",
-      `${duration(saves.microseconds)} (${durationRange(saves.low, saves.high)}), ${shareOfText(saves)}`,
+      `${duration(saves.microseconds)} (${durationRange(saves.low, saves.high)}), ${shareOfText(saves)}${storedText(saves)}`,
     ]);
     rows.push(["Of", `${duration(saves.of)}, which its kernels take now`]);
   }

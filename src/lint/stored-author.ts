@@ -1,0 +1,93 @@
+/** @file What an author saves of the file as it is stored, where the account tells it of a file in half that no command is sure to gain by storing. */
+import { combineSavings } from "../cost/saving.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
+import { labelOf } from "../ir/model.ts";
+import type { WrittenSaving } from "../workload/account.ts";
+import type { LintContext } from "./context.ts";
+import { withDeclined } from "./declined.ts";
+import { type Group, Groups, type RawFinding, sharesOf, standingOf, stepOf } from "./group.ts";
+import type { Judged } from "./judge.ts";
+import type { Finding, FindingGroup, SavingReport, StoredSaving } from "./result.ts";
+import { claimedTime, keepWithinBranches, savesOf, withoutIdle } from "./share-out.ts";
+
+/** How the file as it is stored is looked at: behind what commands leave of it, by the same rules. */
+export interface AsStored {
+  /** Of the file behind a layout that the account claims, or without one. */
+  readonly context: (layout: "command" | "setting" | undefined) => LintContext;
+  readonly look: (context: LintContext) => readonly RawFinding[];
+  readonly minSaving: number;
+}
+
+/** The author's step, and its findings, with what they save of that file. */
+export function withStoredAuthor(judged: Judged, { context: contextOf, look, minSaving }: AsStored): Judged {
+  const author = judged.account.find(({ step, restsOn }) => step === "author" && restsOn !== undefined);
+  if (author === undefined) return judged;
+  const layout = judged.account.find(({ step }) => step === "layout");
+  const context = contextOf(layout && (layout.setting === undefined ? "command" : "setting"));
+  const claimed = claimedIn(context, look(context), minSaving);
+  const saves = combineSavings(claimed.flatMap((group) => group.saves ?? []));
+  const after = context.timeline.microseconds - saves.microseconds;
+  const written: WrittenSaving = { ...saves, after };
+  const account = judged.account.map((step) => (step === author ? { ...step, written } : step));
+  const stored = storedSavings(claimed);
+  const isOfAuthor = ({ group }: Judged["listed"][number]) => group.step === "author";
+  const listed = judged.listed.map((entry) => (isOfAuthor(entry) ? ofEntry(entry, stored) : entry));
+  return { ...judged, account, listed };
+}
+
+/** As the account claims it of other files. */
+function claimedIn(context: LintContext, found: readonly RawFinding[], minSaving: number): Group[] {
+  const states = { context, later: context };
+  const groups = new Groups();
+  for (const finding of withoutIdle(withDeclined(found, context, minSaving), states)) groups.add(finding);
+  const all = [...groups.all()].filter((group) => stepOf(group) === "author");
+  const asked = savesOf(all);
+  keepWithinBranches(all, states);
+  const isListed = (group: Group) => standingOf(group, minSaving) === "listed";
+  return claimedTime(all.filter(isListed), states, { asked, isListed });
+}
+
+/** By place and rule. */
+function storedSavings(groups: readonly Group[]): ReadonlyMap<string, StoredSaving> {
+  const saved = new Map<string, StoredSaving>();
+  for (const group of groups) {
+    const shares = sharesOf(group);
+    for (const [index, member] of group.members.entries()) {
+      const { node, scope } = siteOf(member.raw.at.node, member.raw.at.scope);
+      const key = keyOf({ code: member.rule.code, graph: scope.path, node: labelOf(node) });
+      saved.set(key, added(saved.get(key), shares[index] ?? none));
+    }
+  }
+  return saved;
+}
+
+const none: StoredSaving = { microseconds: 0, low: 0, high: 0 };
+
+function added(before: StoredSaving = none, { microseconds, low, high }: StoredSaving): StoredSaving {
+  return {
+    microseconds: before.microseconds + microseconds,
+    low: before.low + low,
+    high: before.high + high,
+  };
+}
+
+function keyOf({ code, graph, node }: Pick<Finding, "code" | "graph" | "node">): string {
+  return [code, graph, node].join("\u0000");
+}
+
+function ofEntry(
+  { group, findings }: Judged["listed"][number],
+  stored: ReadonlyMap<string, StoredSaving>,
+): { readonly group: FindingGroup; readonly findings: readonly Finding[] } {
+  const savings = findings.map((finding) => stored.get(keyOf(finding)) ?? none);
+  const told = findings.map((finding, index) => ({
+    ...finding,
+    saves: asStored(finding.saves, savings[index] ?? none),
+  }));
+  const whole = savings.reduce((sum, each) => added(sum, each), none);
+  return { group: { ...group, saves: asStored(group.saves, whole) }, findings: told };
+}
+
+function asStored(saves: SavingReport | null, stored: StoredSaving): SavingReport | null {
+  return saves === null ? null : { ...saves, asStored: stored };
+}
