@@ -52,7 +52,7 @@ function whyFixable(report: Pick<LintReport, "summary" | "models">): string | un
   const counts = new Map<string, number>();
   const places: string[] = [];
   for (const { path, groups, findings, scenario } of report.models) {
-    const own = groups.filter(({ fix, severity }) => fix === "safe" && severity !== "info");
+    const own = groups.filter(({ fix }) => fix === "safe");
     const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
     for (const group of own) {
       const [first = ""] = group.findings;

@@ -95,7 +95,7 @@ export const lintOptions = {
   "max-warnings": text("Exit code:", "Exit with 1 where there are more warnings than this"),
   "fail-on": text(
     "Exit code:",
-    "What exits with 1: error (default), or fixable, which is errors and warnings that --fix repairs",
+    "What exits with 1: error (default), or fixable, which is what --fix repairs, of any severity",
   ),
   "fail-on-untracked-data": flag(
     "Exit code:",

@@ -148,8 +148,9 @@ function reasonText(members: Group["members"], { decision, products }: LintConte
 
 const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
 
-/** Worst first, and of one severity what saves most, whoever can save it. */
+/** Errors first, then what saves most, whoever can save it, and by which rule: a first screen has room for few. */
 function byImportance(a: FindingGroup, b: FindingGroup): number {
+  const errors = (group: FindingGroup) => (group.severity === "error" ? 1 : 0);
   const saved = (group: FindingGroup) => group.saves?.microseconds ?? 0;
-  return rank[a.severity] - rank[b.severity] || saved(b) - saved(a);
+  return errors(b) - errors(a) || saved(b) - saved(a) || rank[a.severity] - rank[b.severity];
 }

@@ -230,7 +230,7 @@ interface Claim {
 /** Without a range where nothing changes, which is no prediction. */
 function claimParts({ microseconds, low, high }: Saved, unsure = false): Claim {
   if (low === 0 && high === 0) return { verb: asLong };
-  if (Math.abs(microseconds) < nothing && low < 0 && high > 0)
+  if (Math.abs(microseconds) < nothing && low <= 0 && high >= 0)
     return { verb: asLong, range: durationRange(low, high) };
   const isCost = microseconds < 0;
   const [least, most] = isCost ? [-high, -low] : [low, high];

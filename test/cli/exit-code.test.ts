@@ -43,8 +43,8 @@ test.each([
 );
 
 test("what --fix repairs says in which scenario", () => {
-  const entry = (node: string, fix = "safe") => ({
-    group: { code: "TC101", fix, severity: "warn", findings: [node] },
+  const entry = (node: string, fix = "safe", severity = "warn") => ({
+    group: { code: "TC101", fix, severity, findings: [node] },
     finding: { node, fingerprint: node },
   });
   const reportOf = (path: string, scenario: string, entries: readonly ReturnType<typeof entry>[]) => ({
@@ -57,7 +57,8 @@ test("what --fix repairs says in which scenario", () => {
   const models = [
     reportOf("m.onnx", "prompt", [entry("a"), entry("b")]),
     reportOf("m.onnx", "step", [entry("c", "unsafe")]),
-    reportOf("n.onnx", "prompt", [entry("a")]),
+    // Written-out operators are an info, and may be a fifth of the time.
+    reportOf("n.onnx", "prompt", [entry("a", "safe", "info")]),
   ] as unknown as ModelReport[];
   const where = "m.onnx: TC101 a; m.onnx: TC101 b; n.onnx: TC101 a";
   const policy = { exitZero: false, failOn: "fixable" } as const;

@@ -66,7 +66,8 @@ describe("a product that --fix leaves off the multiple", () => {
       ["TC101", "first", "kept"],
       ["TC101", "second", "kept"],
     ]);
-    const reason = /below --min-saving: with what it costs around it, padding saves [\d.]+ % of the model's time, less than 90 %/;
+    const reason =
+      /below --min-saving: with what it costs around it, padding saves [\d.]+ % of the model's time, less than 90 %/;
     for (const { message } of left) expect(message).toMatch(reason);
     expect(text).toMatch(reason);
     expect(text.match(/left {3}TC101 "first", "second"/g)).toHaveLength(1);

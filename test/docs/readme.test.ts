@@ -33,6 +33,14 @@ describe("README's example of", () => {
     expect((await said(model)).slice(0, expected.length)).toBe(expected);
   });
 
+  test("a plan is what is said of it", async () => {
+    const model = path.join(root, "fixtures", "zoo", "misaligned_cnn.onnx");
+    const { stdout } = await runCli(cli, ["--no-color", "bench", "--plan", "--no-fix", model]);
+    const expected = block("misaligned_cnn.onnx for h200, fp16 as exported, batch=1").replace(/\n…$/, "");
+    const text = stdout.slice(stdout.indexOf("misaligned_cnn.onnx"));
+    expect(text.slice(0, expected.length)).toBe(expected);
+  });
+
   test.skipIf(!isWholeZoo)("several sizes and GPUs is what is said of them", async () => {
     const text = await said(zooModel("resnet50"), "--dim", "batch=1,32", "--gpu", "l4,h200");
     const expected = block("resnet50.onnx");

@@ -67,6 +67,17 @@ describe("where a model stands", () => {
     );
     expect(bestStepText(of(accountOf(["exported", 400])))).toBe("");
   });
+
+  test("has what may save much more than all that is sure beside it", () => {
+    const unsure = (to: number) =>
+      accountOf(["exported", 400], ["precision", to], ["author", to - 20]).map((step) =>
+        step.step === "precision" ? { ...step, unsure: true as const } : step,
+      );
+    expect(bestStepText(of(unsure(100)))).toBe(
+      "by its author 20 µs, 20 %; in FP16 may save 300 µs, 75 % (counted in)",
+    );
+    expect(bestStepText(of(unsure(370)))).toBe("by its author 20 µs, 5.4 %");
+  });
 });
 
 const scenario = (
