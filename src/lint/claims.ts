@@ -169,9 +169,10 @@ export function keepWithinSteps(listed: readonly Group[], account: readonly Acco
     const name = stepIn(account, group);
     const step = account.find((each) => each.step === name);
     if (group.saves === null || !step?.saves) continue;
-    const { microseconds, low, high, of } = group.saves;
+    const { microseconds, low, high } = group.saves;
     const isWhole = Math.abs(step.saves.microseconds - microseconds) < rounding;
-    const most = isWhole ? Math.min(step.saves.high, of) : Math.min(high, step.saves.high);
+    // Of kernels that go: their time is as unsure as what it saves.
+    const most = isWhole ? step.saves.high : Math.min(high, step.saves.high);
     group.saves = {
       ...group.saves,
       // What is claimed is not unclaimed here.
@@ -187,9 +188,9 @@ export function alikeTheirSteps(unclaimed: readonly Group[], account: readonly A
     const name = stepIn(account, group);
     const step = account.find((each) => each.step === name)?.saves;
     if (group.saves === null || !step || step.low > 0 || !mayBeNothing(group.saves)) continue;
-    const { microseconds, of } = group.saves;
+    const { microseconds } = group.saves;
     if (Math.abs(step.microseconds - microseconds) >= rounding) continue;
-    group.saves = { ...group.saves, low: step.low, high: Math.max(microseconds, Math.min(step.high, of)) };
+    group.saves = { ...group.saves, low: step.low, high: Math.max(microseconds, step.high) };
   }
 }
 

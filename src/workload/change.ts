@@ -28,18 +28,13 @@ export const noChange: WorkloadChange = { saves: { microseconds: 0, low: 0, high
 
 /** Of one model before and after. */
 export function changeBetween(before: Workload, after: Workload, cost: CostModel): WorkloadChange {
-  return knownChange(before, after, cost).saved;
-}
-
-function knownChange(before: Workload, after: Workload, cost: CostModel): KnownChange {
   const known = knownChanges.get(before.timeline)?.get(after.timeline);
-  if (known?.cost === cost && known.from === before.target && known.to === after.target) return known;
+  if (known?.cost === cost && known.from === before.target && known.to === after.target) return known.change;
   const change = compared(before, after, cost, undefined);
   const ofBefore = knownChanges.get(before.timeline) ?? new WeakMap<Timeline, KnownChange>();
   knownChanges.set(before.timeline, ofBefore);
-  const made = { cost, from: before.target, to: after.target, change, saved: withinTimes(change) };
-  ofBefore.set(after.timeline, made);
-  return made;
+  ofBefore.set(after.timeline, { cost, from: before.target, to: after.target, change });
+  return change;
 }
 
 interface KnownChange {
@@ -47,28 +42,6 @@ interface KnownChange {
   readonly from: Target;
   readonly to: Target;
   readonly change: WorkloadChange;
-  /** Told as what it saves. */
-  readonly saved: WorkloadChange;
-}
-
-/** Nobody is told of a saving that it may be more than the time that it is taken from. */
-function withinTimes({ saves, steps }: WorkloadChange): WorkloadChange {
-  return {
-    saves: withinTime(
-      saves,
-      steps.flatMap(({ before }) => before ?? []),
-    ),
-    steps: steps.map((step) => ({
-      ...step,
-      saves: withinTime(step.saves, step.before === undefined ? [] : [step.before]),
-    })),
-  };
-}
-
-function withinTime(saves: Saving, changed: readonly Step[]): Saving {
-  let time = 0;
-  for (const { microseconds } of changed) time += microseconds;
-  return { ...saves, high: Math.max(saves.microseconds, Math.min(saves.high, time)) };
 }
 
 /** The account of a model asks again for what rules and repairs asked. */
@@ -142,7 +115,8 @@ function inMeasure(from: Step | undefined, to: Step | undefined, saves: Saving):
   const [before, after] = [from?.microseconds ?? 0, to?.microseconds ?? 0];
   if (to === undefined && isMeasured(from === undefined ? [] : [from]))
     return { microseconds: before, low: before, high: before };
-  return around(before - after, scaledSaving(saves, measuredFactor(from ?? to ?? {})));
+  const scaled = around(before - after, scaledSaving(saves, measuredFactor(from ?? to ?? {})));
+  return { ...scaled, high: Math.min(scaled.high, before) };
 }
 
 /**
@@ -155,7 +129,7 @@ function byPlanAlone(from: Step | undefined, to: Step | undefined, saves: Saving
   const { estimate } = microseconds > 0 ? from : to;
   if (microseconds === 0) return undefined;
   const ends = [estimate.low, estimate.high].map((end) => (microseconds * end) / estimate.microseconds);
-  return { microseconds, low: minOf(ends), high: maxOf(ends) };
+  return { microseconds, low: minOf(ends), high: Math.min(maxOf(ends), from.microseconds) };
 }
 
 function isAlike(a: Step | undefined, b: Step | undefined): boolean {
@@ -188,10 +162,10 @@ export function differenceBetween(
 ): WorkloadChange {
   const between = (from: Workload, to: Workload) =>
     names.size === 0
-      ? knownChange(from, to, cost).change
+      ? changeBetween(from, to, cost)
       : compared(from, to, cost, { of: before.timeline.steps, names });
   const isGain = after.timeline.microseconds <= before.timeline.microseconds;
-  return withinTimes(isGain ? between(before, after) : turned(between(after, before)));
+  return isGain ? between(before, after) : turned(between(after, before));
 }
 
 function turned({ saves, steps }: WorkloadChange): WorkloadChange {
