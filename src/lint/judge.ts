@@ -149,7 +149,7 @@ function reasonText(members: Group["members"], { decision, products }: LintConte
 const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
 
 /** Errors first, then what saves most, whoever can save it, and by which rule: a first screen has room for few. */
-function byImportance(a: FindingGroup, b: FindingGroup): number {
+export function byImportance(a: FindingGroup, b: FindingGroup): number {
   const errors = (group: FindingGroup) => (group.severity === "error" ? 1 : 0);
   const saved = (group: FindingGroup) => group.saves?.microseconds ?? 0;
   return errors(b) - errors(a) || saved(b) - saved(a) || rank[a.severity] - rank[b.severity];

@@ -6,7 +6,7 @@ import type { WrittenSaving } from "../workload/account.ts";
 import type { LintContext } from "./context.ts";
 import { withDeclined } from "./declined.ts";
 import { type Group, Groups, type RawFinding, sharesOf, standingOf, stepOf } from "./group.ts";
-import type { Judged } from "./judge.ts";
+import { byImportance, type Judged } from "./judge.ts";
 import type { Finding, FindingGroup, SavingReport, StoredSaving } from "./result.ts";
 import { claimedTime, keepWithinBranches, savesOf, withoutIdle } from "./share-out.ts";
 
@@ -31,7 +31,9 @@ export function withStoredAuthor(judged: Judged, { context: contextOf, look, min
   const account = judged.account.map((step) => (step === author ? { ...step, written } : step));
   const stored = storedSavings(claimed);
   const isOfAuthor = ({ group }: Judged["listed"][number]) => group.step === "author";
-  const listed = judged.listed.map((entry) => (isOfAuthor(entry) ? ofEntry(entry, stored) : entry));
+  const listed = judged.listed
+    .map((entry) => (isOfAuthor(entry) ? ofEntry(entry, stored) : entry))
+    .sort((a, b) => byImportance(a.group, b.group));
   return { ...judged, account, listed };
 }
 
@@ -80,12 +82,15 @@ function ofEntry(
   stored: ReadonlyMap<string, StoredSaving>,
 ): { readonly group: FindingGroup; readonly findings: readonly Finding[] } {
   const savings = findings.map((finding) => stored.get(keyOf(finding)) ?? none);
+  const whole = savings.reduce((sum, each) => added(sum, each), none);
+  // No file that anybody is told to write, nor the one that is there, gains by it: that fails no run.
+  const severity = group.severity === "error" && whole.low <= 0 ? "warn" : group.severity;
   const told = findings.map((finding, index) => ({
     ...finding,
+    severity,
     saves: asStored(finding.saves, savings[index] ?? none),
   }));
-  const whole = savings.reduce((sum, each) => added(sum, each), none);
-  return { group: { ...group, saves: asStored(group.saves, whole) }, findings: told };
+  return { group: { ...group, severity, saves: asStored(group.saves, whole) }, findings: told };
 }
 
 function asStored(saves: SavingReport | null, stored: StoredSaving): SavingReport | null {

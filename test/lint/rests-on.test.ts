@@ -1,9 +1,27 @@
 /** What layouts and authors save is told of a file in half: a command is sure to gain by storing that, or the step says what it rests on. */
 import { describe, expect, it } from "vitest";
+import { model } from "../../fixtures/builder.ts";
 import { lint } from "../../src/api/lint.ts";
 import { namesPrecision } from "../../src/ir/fix-command.ts";
 import { accountCells } from "../../src/report/account-text.ts";
+import { temporaryFolder } from "../cli/models.ts";
 import { eachModel, zooModel, zooNames } from "../zoo.ts";
+
+/** A product of FP32 that costs more in half, with its Casts, than it takes. */
+function narrow(): Uint8Array {
+  return model({ name: "narrow", opset: 17 }, (graph) => {
+    graph.output(graph.node("MatMul", [graph.input("x", [64, 101]), graph.weight([101, 100])]));
+  });
+}
+
+it("what gains in no file that is there or named is no error", async () => {
+  using folder = temporaryFolder();
+  const report = await lint(folder.write("narrow.onnx", narrow()));
+  const [found] = report.groups.filter(({ code }) => code === "TC102");
+  expect(found?.saves).toMatchObject({ asStored: { microseconds: 0 } });
+  expect(found?.saves?.share).toBeGreaterThan(0.05);
+  expect([found?.severity, ...report.findings.map(({ severity }) => severity)]).not.toContain("error");
+});
 
 describe.each(["ort-cuda", "cudnn", "inductor", "tensorrt"] as const)("steps behind half, on %s", (stack) => {
   eachModel(zooNames)(
