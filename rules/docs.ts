@@ -300,6 +300,10 @@ export const ruleDocs = [
       "text": "connected NCHW convolutions: {convolutions}; NHWC is faster: set the provider option {option}, and lint with --stack {with}"
     },
     {
+      "id": "option",
+      "text": "NCHW convolutions; NHWC is faster: set the provider option {option}, and lint with --stack {with}"
+    },
+    {
       "id": "nchw",
       "text": "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included"
     }

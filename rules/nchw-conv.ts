@@ -53,6 +53,8 @@ export default defineRule({
   messages: {
     setting:
       "connected NCHW convolutions: {convolutions}; NHWC is faster: set the provider option {option}, and lint with --stack {with}",
+    option:
+      "NCHW convolutions; NHWC is faster: set the provider option {option}, and lint with --stack {with}",
     nchw: "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
   },
   *check(context) {
@@ -69,7 +71,13 @@ export default defineRule({
         yield { ...common, message: "nchw", data: { convolutions: count, conversions, stack: stack.id } };
       else {
         const { option, stack: other } = setting;
-        yield { ...common, message: "setting", data: { convolutions: count, option, with: other } };
+        // One option turns all of them.
+        yield {
+          ...common,
+          message: "setting",
+          shared: "option",
+          data: { convolutions: count, option, with: other },
+        };
       }
     }
   },
