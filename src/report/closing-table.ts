@@ -11,7 +11,7 @@ import {
   timeText,
   titled,
 } from "./scenarios.ts";
-import { type EndOf, standingOf } from "./standing.ts";
+import { standingOf } from "./standing.ts";
 import { alignColumns } from "./table.ts";
 
 /** Lines of the table; what they leave out is counted. */
@@ -27,25 +27,12 @@ const columns: readonly Column[] = [
   { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
   storedColumn,
   { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
-  { title: "after all", alignment: "right", text: afterAllText },
+  { title: "after all", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterAll) },
   { title: "errors", alignment: "right", text: (model) => known(model, countOf(model, "error")) },
   { title: "warnings", alignment: "right", text: (model) => known(model, countOf(model, "warn")) },
   { title: "skipped", alignment: "right", text: (model) => known(model, model.skipped.length) },
   { title: "worst", alignment: "left", text: worstOf },
 ];
-
-const ofWhat = {
-  casts: "before Casts",
-  author: "before its author",
-  half: "if half pays",
-} as const satisfies Record<EndOf, string>;
-
-/** `420 µs before Casts`, where what writing half takes is not known. */
-function afterAllText(model: ModelReport): string {
-  const { afterAll, of } = standingOf(model) ?? {};
-  const time = timeText(model, afterAll);
-  return of === undefined || time === "" ? time : `${time} ${ofWhat[of]}`;
-}
 
 /** Without what none of the models has to say; nodes that could not be judged are rare, and never passed over. */
 export function closingColumns(models: readonly ModelReport[]): readonly Column[] {
@@ -83,7 +70,7 @@ export function worstFirst(models: readonly ModelReport[]): ModelReport[] {
   return keyed.sort((a, b) => compare(a.key, b.key)).map(({ model }) => model);
 }
 
-/** What failed, then errors, then the share of its file's time that `--fix` saves, then that of its time that every step saves. */
+/** What failed, then errors, then the share of its file's time that `--fix` saves, then that of it that every step saves. */
 function keyOf(model: ModelReport): readonly number[] {
   const standing = standingOf(model);
   const share = (before = 0, after = 0) => (before > 0 ? (before - after) / before : 0);
@@ -91,7 +78,7 @@ function keyOf(model: ModelReport): readonly number[] {
     model.error === null ? 0 : 1,
     countOf(model, "error"),
     share(standing?.stored, standing?.afterFix),
-    share(standing?.now, standing?.afterAll),
+    share(standing?.stored, standing?.afterAll),
   ];
 }
 

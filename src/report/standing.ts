@@ -13,19 +13,11 @@ export interface Standing {
   /** The file that `--fix` alone writes, in the types that it stores. */
   readonly afterFix: number;
   /**
-   * What naming every command comes to, with what its author can do behind: the account's last step, in the target's precision; where its commands leave the
-   * file in the types that it stores, that file; where all of that takes longer than the file as stored or after `--fix`, that one.
+   * The fastest file that commands are sure to gain by, as it is stored, with what settings of the stack and its author do behind; that of the account's
+   * last step where it is told of that file.
    */
   readonly afterAll: number;
-  /** What `afterAll` is of, where that is not a file that commands and its author make; else undefined. */
-  readonly of: EndOf | undefined;
 }
-
-/**
- * `casts`: without what writing half takes; `author`: without what its author can do, which is told of a file in half that no command writes; `half`: of a
- * file in half that may save nothing, so that no command is named.
- */
-export type EndOf = "casts" | "author" | "half";
 
 type Accounted = Pick<ModelReport, "account" | "predicted" | "nodes">;
 
@@ -38,26 +30,23 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   const safe = stepAt("safe");
   const fixed = safe?.needsHalf === true ? undefined : (safe?.written?.after ?? safe?.microseconds);
   const afterFix = fixed ?? stored;
-  const end = endOf(account, now);
   // Nobody goes on to what takes longer than the file that is there.
-  const best = Math.min(stored, afterFix);
-  return { now, stored, afterFix, ...(end.afterAll > best ? { afterAll: best, of: undefined } : end) };
+  const afterAll = Math.min(stored, afterFix, endOf(account) ?? stored);
+  return { now, stored, afterFix, afterAll };
 }
 
-/** What all of it comes to: no figure is that of no file, unless it says so. */
-function endOf(account: readonly AccountStep[], now: number): Pick<Standing, "afterAll" | "of"> {
+/** Microseconds of the file at the end of the account; undefined where that is a file in half that may save nothing. */
+function endOf(account: readonly AccountStep[]): number | undefined {
   const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
   const last = account.at(-1);
   const [layout, kept] = [stepAt("layout"), stepAt("kept")];
+  if (last?.restsOn !== undefined) return last.written?.after;
+  const isHalfWritten = kept?.command !== undefined;
   // What a setting of the stack computes in is no other file.
   const written = layout !== undefined && isOfTypes(layout.precision) ? layout.written : undefined;
-  const isAuthors = last?.step === "author";
-  const isHalfWritten = kept?.command !== undefined;
-  if (written !== undefined && !(isAuthors && isHalfWritten))
-    return { afterAll: written.after, of: isAuthors ? "author" : undefined };
-  const afterAll = last?.microseconds ?? now;
-  if (last?.castsIn !== undefined) return { afterAll, of: "casts" };
-  return { afterAll, of: kept === undefined || isHalfWritten ? undefined : "half" };
+  if (written !== undefined && !(last?.step === "author" && isHalfWritten)) return written.after;
+  const isOfUnsureHalf = last?.castsIn !== undefined || (kept !== undefined && !isHalfWritten);
+  return isOfUnsureHalf ? undefined : last?.microseconds;
 }
 
 /** What the time now counts in already. */

@@ -42,11 +42,14 @@ function expectDifference(before: AccountStep, after: AccountStep, saves: Saving
     expect(saves.high).toBeLessThan(before.microseconds - 0.1);
 }
 
-/** Worst first, and of one severity what saves most. */
+/** Errors first, then what saves most. */
 export function expectRanked({ groups }: ModelReport): void {
   const rank = { error: 0, warn: 1, info: 2 };
-  const keys = groups.map(({ severity, saves }) => [rank[severity], -(saves?.microseconds ?? 0)] as const);
-  const inOrder = keys.toSorted(([a, b], [c, d]) => a - c || b - d);
+  const keys = groups.map(
+    ({ severity, saves }) =>
+      [severity === "error" ? 0 : 1, -(saves?.microseconds ?? 0), rank[severity]] as const,
+  );
+  const inOrder = keys.toSorted(([a, b, c], [d, e, f]) => a - d || b - e || c - f);
   expect(keys).toEqual(inOrder);
 }
 

@@ -35,21 +35,18 @@ describe("where a model stands", () => {
       stored: 400,
       afterFix: 150,
       afterAll: 80,
-      of: undefined,
     });
     expect(standingOf(of(accountOf(["exported", 400])))).toEqual({
       now: 400,
       stored: 400,
       afterFix: 400,
       afterAll: 400,
-      of: undefined,
     });
     expect(standingOf(of(accountOf(["exported", 400], ["author", 300])))).toEqual({
       now: 400,
       stored: 400,
       afterFix: 400,
       afterAll: 300,
-      of: undefined,
     });
     expect(standingOf(modelReport({ nodes: 0 }))).toBeUndefined();
   });
