@@ -14,14 +14,18 @@ interface Kept {
 /** For as long as the model is there. */
 const lastResults = new WeakMap<Model, Map<Pass, Kept>>();
 
-/** What a pass said of the model with these settings; it is not kept any longer. */
-export function takeResult(pass: Pass, model: Model, settings: FixSettings): PassResult | undefined {
+/** What a pass said of the model with these settings, and what it read for that; it is not kept any longer. */
+export function takeResult(
+  pass: Pass,
+  model: Model,
+  settings: FixSettings,
+): { readonly result: PassResult; readonly reading: Reading } | undefined {
   const results = lastResults.get(model);
   const kept = results?.get(pass);
   results?.delete(pass);
   if (kept === undefined || !saysTheSame(pass, kept, settings)) return undefined;
   kept.reading.mostBytes = settings.mostRead;
-  return kept.result();
+  return { result: kept.result(), reading: kept.reading };
 }
 
 /** Where less may be read, what was read so far must be within that. */

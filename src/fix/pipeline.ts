@@ -194,8 +194,9 @@ function resultOf(pass: Pass, model: OpenModel, settings: FixSettings, location:
   const isToBeKept = ({ patch }: PassResult) => patch.isEmpty;
   const known = takeResult(pass, model, settings);
   if (known === undefined) return newResult(pass, model, settings, location, isToBeKept);
-  if (isToBeKept(known)) keepResult(pass, model, { settings, result: () => known, reading: {} });
-  return known;
+  const { result, reading } = known;
+  if (isToBeKept(result)) keepResult(pass, model, { settings, result: () => result, reading });
+  return result;
 }
 
 function newResult(
