@@ -52,6 +52,9 @@ const groupSizes: readonly (readonly [number, number, number, number?])[] = [
   [2, 192, 256],
   [2, 384, 64],
   [2, 768, 64],
+  [32, 320, 1024],
+  [16, 256, 4096],
+  [64, 96, 1024, 16],
 ];
 
 /** Of `--variants`, beside all sizes of groups. */

@@ -20,6 +20,8 @@ export interface Launch {
   readonly sharedBytes: number;
   /** Blocks of a cluster along each axis, which divide the grid's, where the target has clusters; undefined: there are none. */
   readonly cluster?: Dim3 | undefined;
+  /** Blocks wait for each other: there are no more of them than the GPU has multiprocessors. */
+  readonly isAtOnce?: boolean | undefined;
   readonly params: ParamBlock;
   readonly reads: readonly View[];
   readonly writes: readonly View[];

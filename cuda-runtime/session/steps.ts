@@ -54,6 +54,7 @@ export class StepRunner implements Disposable {
 
   #readyLaunch(launch: Launch, addressOf: AddressOf): Ready {
     const { kernel: ref, grid, block, sharedBytes, cluster, params } = launch;
+    expectAtOnce(launch, this.#context.device.multiprocessors);
     const kernel = this.#store.kernel(ref);
     kernel.prepare(launch);
     const parameters = params.bytes.slice();
@@ -91,6 +92,15 @@ export class StepRunner implements Disposable {
   [Symbol.dispose](): void {
     this.#launcher[Symbol.dispose]();
   }
+}
+
+/** Blocks that wait for each other would wait for ever for one that finds no room. Throws RangeError. */
+export function expectAtOnce({ isAtOnce, grid }: Launch, multiprocessors: number): void {
+  const blocks = grid[0] * grid[1] * grid[2];
+  if (isAtOnce !== true || blocks <= multiprocessors) return;
+  throw new RangeError(
+    `a plan of ${blocks} blocks that wait for each other, expected at most the ${multiprocessors} multiprocessors of this GPU: plan for it`,
+  );
 }
 
 function tensorOf({ view, sizes, strides, box, walk }: TensorMap, addressOf: AddressOf): EncodedTensor {

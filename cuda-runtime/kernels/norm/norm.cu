@@ -4,5 +4,5 @@
 #include "stay.cuh"
 #include "groups.cuh"
 #include "slabs.cuh"
-#include "clusters.cuh"
+#include "teams.cuh"
 #include "axes.cuh"

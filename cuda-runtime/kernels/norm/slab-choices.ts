@@ -18,17 +18,23 @@ const enoughBlocks = 80;
 const maxGrid = 65_535;
 /** Up to sixteen, which the driver is asked for (driver/kernel.ts). */
 const clusterBlocks = [16, 8, 4] as const;
-const clusterThreads = 256;
+const teamThreads = [256, 512] as const;
+/** Of the blocks of a slab that run at once: fewer of them meet sooner. */
+const gridShares = [1, 2, 4] as const;
+/** Of static shared memory. */
+const mostTeamThreads = 512;
+/** Blocks that may wait for each other in global memory: kMeetingBlocks of common/meeting.cuh. */
+const meetingBlocks = 160;
 /** Blocks of fewer share most of their sectors with others. */
 const leastClusterChannels = 24;
 /** Of a multiprocessor, by the kernels' registers. */
 const threadsInFlight = 1024;
 
 /**
- * `whole`: a block has all positions of its slab. `cluster`: the blocks of a cluster have them, in their shared memory. `twice`: one
- * launch for statistics, another one that reads once more.
+ * `whole`: a block has all positions of its slab. `cluster`: the blocks of a cluster have them, in their shared memory; `grid`: blocks that
+ * all run at once have, and meet in global memory. `twice`: one launch for statistics, another one that reads once more.
  */
-export type SlabWay = "whole" | "cluster" | "twice";
+export type SlabWay = "whole" | "cluster" | "grid" | "twice";
 
 /** How groups are cut into blocks. */
 export interface SlabChoice {
@@ -68,7 +74,7 @@ export function slabCandidates(extent: SlabExtent, target: PlanTarget): Candidat
   const whole = wholeSlab(extent, least);
   const choices = [
     ...(whole === undefined ? [] : [whole]),
-    ...(target.features.clusters ? clusterSlabs(extent, least, target) : []),
+    ...(target.features.clusters ? teamSlabs(extent, least, target) : []),
     ...streamedSlabs(extent, least, target),
   ];
   return choices.map((launch) => ({ launch, microseconds: slabMicroseconds(extent, launch, target) }));
@@ -110,25 +116,35 @@ function widthsOf({ channels, groups }: SlabExtent, least: number, mostGroups: n
   return widths.filter(fits).reverse();
 }
 
-/** Static shared memory of the kernel by clusters: moments of all threads' sides, and of groups twice. */
+/** Static shared memory of kernels whose blocks work together: moments of all threads' sides, and of groups twice. */
 function momentBytes({ channels, groups }: Pick<SlabExtent, "channels" | "groups">): number {
-  return 8 * (sidesOf(channels / groups) * maxThreads + 2 * maxGroups);
+  return 8 * (sidesOf(channels / groups) * mostTeamThreads + 2 * maxGroups) + 16;
 }
 
-function clusterSlabs(extent: SlabExtent, least: number, target: PlanTarget): SlabChoice[] {
-  const { channels, groups, positions, type } = extent;
+/** Blocks of a slab that keep its positions in their shared memory. */
+function teamSlabs(extent: SlabExtent, least: number, target: PlanTarget): SlabChoice[] {
+  const { samples, channels, groups, positions, type } = extent;
   if (sidesOf(channels / groups) > 4) return [];
-  const threads = clusterThreads;
   const most = target.sharedBytesPerBlock - momentBytes(extent);
+  const atOnce = Math.min(meetingBlocks, target.multiprocessors);
+  const of = (way: "cluster" | "grid", slabChannels: number, threads: number, wanted: number): SlabChoice => {
+    const rows = Math.floor((threads * runChannels) / slabChannels);
+    const chunk = Math.ceil(positions / wanted);
+    const chunks = way === "cluster" ? wanted : Math.ceil(positions / chunk);
+    const sharedBytes = Math.ceil(chunk / Math.max(1, rows)) * threads * runChannels * bytesOfType(type);
+    return { way, slabChannels, threads, rows, chunk, chunks, sharedBytes };
+  };
   const widths = widthsOf(extent, least, maxGroups).filter((slab) => slab >= leastClusterChannels);
-  const choices = widths.flatMap((slabChannels) =>
-    clusterBlocks.map((chunks) => {
-      const rows = Math.floor((threads * runChannels) / slabChannels);
-      const chunk = Math.ceil(positions / chunks);
-      const sharedBytes = Math.ceil(chunk / Math.max(1, rows)) * threads * runChannels * bytesOfType(type);
-      return { way: "cluster", slabChannels, threads, rows, chunk, chunks, sharedBytes } as const;
-    }),
-  );
+  const choices = widths.flatMap((slab) => {
+    const ofSlab = Math.floor(atOnce / ((channels / slab) * samples));
+    return teamThreads.flatMap((threads) => [
+      ...clusterBlocks.map((chunks) => of("cluster", slab, threads, chunks)),
+      ...gridShares
+        .map((share) => Math.floor(ofSlab / share))
+        .filter((chunks) => chunks > 1)
+        .map((chunks) => of("grid", slab, threads, chunks)),
+    ]);
+  });
   return choices.filter(({ rows, chunk, sharedBytes }) => rows > 0 && chunk >= rows && sharedBytes <= most);
 }
 
@@ -162,23 +178,57 @@ function streamedSlabs(extent: SlabExtent, least: number, target: PlanTarget): S
   return [...long.filter(({ chunk, rows }) => chunk > runsOfThread(type) * rows), short];
 }
 
-/**
- * What is waited for beside memory, in loads from the L2: joinings of the block, or of the cluster and its barriers; each of a
- * thread's runs, up to `runs`; each warp that is joined with the others; and each further block of a multiprocessor, which starts
- * later. Fitted like the shares below to bench/measurements/h100-norm-ways.jsonl.
- */
+/** What a launch takes beside its memory. */
+interface SlabPrice {
+  /** Waits, in loads from the L2: of the block, or of all that work together. */
+  readonly joins: number;
+  /** Of each of a thread's runs, up to `runs`, where a block has 256 threads; with more of them by the root of their number. */
+  readonly ofRun: number;
+  readonly runs: number;
+  /** Of each warp that is joined with the others. */
+  readonly ofWarp: number;
+  /** Of each group that a warp joins, one after the other. */
+  readonly ofGroup: number;
+  /** Of each block of a slab, which wait for each other. */
+  readonly ofChunk: number;
+  /** Of each further block of a multiprocessor, which starts later. */
+  readonly ofBlock: number;
+  /** Time over memory. Below one: what was just written is in the L2 still when the next launch begins. */
+  readonly passes: number;
+}
+
+const alone = { ofGroup: 0, ofChunk: 0, ofBlock: 0, passes: 1 };
+
+/** Fitted to bench/measurements/h100-norm-ways.jsonl: of the ways within a quarter of the best, 3 % off by grids, 7 % by clusters, in the mean. */
 const prices = {
-  whole: { joins: 2.7, ofRun: 0.07, runs: 4, ofWarp: 0.77, ofBlock: 0 },
-  cluster: { joins: 12.57, ofRun: 0.72, runs: Infinity, ofWarp: 0, ofBlock: 2.31 },
-  statistics: { joins: 3, ofRun: 1.2, runs: 4, ofWarp: 0, ofBlock: 0 },
-  apply: { joins: 5.9, ofRun: 1.15, runs: 4, ofWarp: 0, ofBlock: 0 },
-} as const;
-/** Of each block of a cluster: all of them start together, and wait for each other. */
-const joinsOfClusterBlock = 0.25;
-/** Time over memory of clusters: a block loads, joins and stores one after the other, which only other blocks beside it hide. */
-const clusterPasses = { hidden: 1.2, alone: 0.2 };
+  whole: { ...alone, joins: 0, ofRun: 1.26, runs: 4, ofWarp: 0.58 },
+  cluster: {
+    joins: 2.95,
+    ofRun: 0.66,
+    runs: Infinity,
+    ofWarp: 0.46,
+    ofGroup: 3.46,
+    ofChunk: 0.22,
+    ofBlock: 3.2,
+    passes: 1.07,
+  },
+  grid: {
+    joins: 4.37,
+    ofRun: 0.85,
+    runs: Infinity,
+    ofWarp: 0.32,
+    ofGroup: 3.74,
+    ofChunk: 0.05,
+    ofBlock: 0,
+    passes: 0.77,
+  },
+  statistics: { ...alone, joins: 2.27, ofRun: 0.06, runs: 4, ofWarp: 0, ofGroup: 0.23 },
+  apply: { ...alone, joins: 4.21, ofRun: 0.06, runs: 4, ofWarp: 0, ofGroup: 0.23 },
+} as const satisfies Record<string, SlabPrice>;
 
 type SlabKernel = keyof typeof prices;
+
+const isTogether = (kernel: SlabKernel) => kernel === "cluster" || kernel === "grid";
 
 /** Of one launch. */
 export function slabLaunchMicroseconds(
@@ -188,21 +238,26 @@ export function slabLaunchMicroseconds(
   extent: Pick<SlabExtent, "samples" | "channels" | "groups" | "type">,
   target: PlanTarget,
 ): number {
-  const { joins, ofRun, runs, ofWarp, ofBlock } = prices[kernel];
-  const { chunk, rows, chunks, threads } = choice;
+  const price: SlabPrice = prices[kernel];
+  const { chunk, rows, chunks, threads, slabChannels } = choice;
+  const warps = threads / 32;
   const blocks = blocksOfMultiprocessor(choice, extent, target);
-  const isCluster = kernel === "cluster";
-  const inFlight = isCluster ? Math.min(blocks, clusterBlocksInFlight(choice, extent, target)) : 1;
-  const waves = isCluster ? Math.ceil(blocks / inFlight) : 1;
-  const passes = isCluster
-    ? (clusterPasses.hidden + clusterPasses.alone / inFlight) * sectorPasses(extent, choice)
-    : kernel === "whole"
-      ? 1
-      : rowPasses(extent, choice);
-  const ofRuns = ofRun * Math.min(Math.ceil(chunk / rows), runs) * waves;
-  const ofBlocks = ofBlock * (blocks - 1) + (isCluster ? joinsOfClusterBlock * chunks : 0);
-  const rounds = joins + ofRuns + ofWarp * (threads / 32) + ofBlocks;
-  return passMicroseconds({ bytes, passes, rounds }, target);
+  const waves =
+    kernel === "cluster"
+      ? Math.ceil(blocks / Math.min(blocks, clusterBlocksInFlight(choice, extent, target)))
+      : 1;
+  const groups = Math.ceil((slabChannels * extent.groups) / extent.channels / warps);
+  const ofThreads = isTogether(kernel) ? Math.sqrt(threads / 256) : 1;
+  const rounds =
+    price.joins +
+    waves *
+      (price.ofRun * Math.min(Math.ceil(chunk / rows), price.runs) * ofThreads + price.ofGroup * groups) +
+    price.ofWarp * warps +
+    price.ofChunk * chunks +
+    price.ofBlock * (blocks - 1);
+  const ofRows =
+    kernel === "whole" ? 1 : isTogether(kernel) ? sectorPasses(extent, choice) : rowPasses(extent, choice);
+  return passMicroseconds({ bytes, passes: price.passes * ofRows, rounds }, target);
 }
 
 /** At least one. */

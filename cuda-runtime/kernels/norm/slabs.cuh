@@ -39,11 +39,6 @@ struct SlabPlace {
   }
 };
 
-// Channels of a run that belong to a group, both counted within the slab.
-__device__ __forceinline__ int sharedChannels(int column, int group, int channels) {
-  return min((column + 1) * kRunChannels, (group + 1) * channels) - max(column * kRunChannels, group * channels);
-}
-
 // Runs of channels of one thread, kept as they are stored.
 template <typename T, int RUNS> struct SlabRuns {
   Run<T, kRunChannels> runs[RUNS];
@@ -59,8 +54,11 @@ template <typename T, int RUNS> struct SlabRuns {
       if (j < count) runs[j].load(from);
     }
   }
-  __device__ __forceinline__ void get(int run, float* out) const {
-    runs[run].widen(out);
+  template <typename Sums> __device__ __forceinline__ void addTo(Sums& sums) const {
+#pragma unroll
+    for (int j = 0; j < RUNS; j++) {
+      if (j < count) sums.add(runs[j]);
+    }
   }
 };
 
@@ -125,128 +123,128 @@ struct ChannelParameters {
   }
 };
 
-// Means and centred squares of a thread's channels over positions of it.
-struct ChannelMoments {
-  float mean[kRunChannels], squares[kRunChannels], positions;
+// What the elements of each side's group are told from: the first of them that the block has. A sample of the same numbers, so that
+// few digits are lost by it: relatively, of the squares, no more than a block has elements of the group by FP32's last digit.
+template <int SIDES> struct Pivots {
+  float of[SIDES];
 
-  // Those of x and what is added to it: loaded here, registers are few before.
-  template <typename T> __device__ __forceinline__ void addTo(const GroupSlabParams& p, const SlabPlace& at) {
-    if (p.addend == nullptr) return;
-    float addend[kRunChannels];
-    loadAddend<T>(p, at, addend);
-#pragma unroll
-    for (int c = 0; c < kRunChannels; c++) mean[c] += addend[c];
+  // Of the slab's groups, once the block has met.
+  __device__ __forceinline__ static float* ofBlock() {
+    __shared__ float ofGroups[kSlabGroups];
+    return ofGroups;
   }
 
-  // Of each side: its channels have as many positions.
-  template <int SIDES>
-  __device__ __forceinline__ void join(const GroupSlabParams& p, const Sides<SIDES>& sides, int column, float* meanOf,
-                                       float* squaresOf) const {
-    float deviations[kRunChannels];
-    sides.fold(mean, meanOf);
+  // Everywhere within x, so that nothing is asked before.
+  template <typename T>
+  __device__ __forceinline__ void load(const GroupSlabParams& p, const SlabPlace& at, const Sides<SIDES>& sides) {
+    const int64_t sample = blockIdx.z, position = min(at.first, p.positions - 1);
+    const T* from = static_cast<const T*>(p.x) + sample * p.xSample + position * p.xPosition;
+    int channel[SIDES];
 #pragma unroll
     for (int s = 0; s < SIDES; s++) {
-      const int channels = sharedChannels(column, sides.firstGroup + s, p.channels.size);
-      meanOf[s] = channels > 0 ? __fdividef(meanOf[s], static_cast<float>(channels)) : 0.0f;
+      channel[s] = static_cast<int>(blockIdx.y) * p.slab + min(sides.firstGroup + s, p.slabGroups - 1) * p.channels.size;
+      of[s] = toFloat(from[channel[s]]);
     }
+    if (p.addend == nullptr) return;
+    const T* addend = static_cast<const T*>(p.addend) + sample * p.addendSample;
 #pragma unroll
-    for (int c = 0; c < kRunChannels; c++) {
-      const float delta = mean[c] - sides.pick(meanOf, c);
-      deviations[c] = squares[c] + positions * delta * delta;
+    for (int s = 0; s < SIDES; s++) of[s] += toFloat(addend[static_cast<int64_t>(channel[s]) * p.addendChannel]);
+  }
+  __device__ __forceinline__ void tell(const GroupSlabParams& p, const SlabPlace& at, const Sides<SIDES>& sides) const {
+#pragma unroll
+    for (int s = 0; s < SIDES; s++) {
+      if (at.row == 0 && sides.firstGroup + s < p.slabGroups) ofBlock()[sides.firstGroup + s] = of[s];
     }
-    sides.fold(deviations, squaresOf);
   }
 };
 
-// Over those positions that are loaded; zeros where there are none.
-template <typename T, int RUNS> __device__ __forceinline__ ChannelMoments batchMoments(const SlabRuns<T, RUNS>& runs) {
-  ChannelMoments of = {};
-  float v[kRunChannels];
-  of.positions = static_cast<float>(runs.count);
-#pragma unroll
-  for (int j = 0; j < RUNS; j++) {
-    if (j >= runs.count) continue;
-    runs.get(j, v);
-#pragma unroll
-    for (int c = 0; c < kRunChannels; c++) of.mean[c] += v[c];
-  }
-  const float share = __fdividef(1.0f, fmaxf(of.positions, 1.0f));
-#pragma unroll
-  for (int c = 0; c < kRunChannels; c++) of.mean[c] *= share;
-#pragma unroll
-  for (int j = 0; j < RUNS; j++) {
-    if (j >= runs.count) continue;
-    runs.get(j, v);
-#pragma unroll
-    for (int c = 0; c < kRunChannels; c++) of.squares[c] += (v[c] - of.mean[c]) * (v[c] - of.mean[c]);
-  }
-  return of;
-}
+// Sums of a thread's channels, and of squares, both of what elements are more than their group's pivot: those of threads add up.
+struct ChannelSums {
+  float less[kRunChannels], sum[kRunChannels], squares[kRunChannels];
 
-// Over all positions of a thread; the first of them are loaded.
-template <typename T, int RUNS>
-__device__ __forceinline__ ChannelMoments threadMoments(const GroupSlabParams& p, const SlabPlace& at, SlabRuns<T, RUNS>& runs) {
-  ChannelMoments all = batchMoments<T, RUNS>(runs);
-  const int batches = at.batches(RUNS);
-#pragma unroll 1
-  for (int batch = 1; batch < batches; batch++) {
-    runs.load(p, at, batch);
-    if (runs.count == 0) break;
-    const ChannelMoments of = batchMoments<T, RUNS>(runs);
-    const float share = __fdividef(of.positions, all.positions + of.positions), weight = all.positions * share;
+  // `less`: the pivot, without what is added to the channel.
+  template <int SIDES>
+  __device__ __forceinline__ ChannelSums(const Sides<SIDES>& sides, const Pivots<SIDES>& pivots, const float* addend) {
 #pragma unroll
     for (int c = 0; c < kRunChannels; c++) {
-      const float delta = of.mean[c] - all.mean[c];
-      all.mean[c] += delta * share;
-      all.squares[c] += of.squares[c] + delta * delta * weight;
+      less[c] = sides.pick(pivots.of, c) - addend[c];
+      sum[c] = squares[c] = 0.0f;
     }
-    all.positions += of.positions;
   }
-  return all;
-}
-
-// Mean and centred squares of a group over the block's positions, by a warp, the same in each of its threads.
-template <int SIDES>
-__device__ __forceinline__ float2 groupMoments(const GroupSlabParams& p, const SlabPlace& at,
-                                               const float2 (*ofThreads)[kSlabThreads], int group) {
-  const int channels = p.channels.size, lane = threadIdx.x % 32;
-  const int from = group * channels / kRunChannels, width = ((group + 1) * channels - 1) / kRunChannels + 1 - from;
-  const float oneByWidth = __fdividef(1.0f, static_cast<float>(width)), elements = static_cast<float>(at.count * channels);
-  const auto countAndMoments = [&](int i) {
-    const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * oneByWidth), column = from + i - row * width;
-    const float2 of = ofThreads[group - quotientOf(column * kRunChannels, p.channels)][row * at.columns + column];
-    const int count = at.countOfRow(row) * sharedChannels(column, group, channels);
-    return make_float3(static_cast<float>(count), of.x, of.y);
-  };
-  float sum = 0.0f, squares = 0.0f;
-#pragma unroll 4
-  for (int i = lane; i < width * at.rows; i += 32) {
-    const float3 of = countAndMoments(i);
-    sum += of.x * of.y;
-  }
-  const float mean = __fdividef(reduceWarp(sum, Add()), fmaxf(elements, 1.0f));
-#pragma unroll 4
-  for (int i = lane; i < width * at.rows; i += 32) {
-    const float3 of = countAndMoments(i);
-    squares += of.z + of.x * (of.y - mean) * (of.y - mean);
-  }
-  return make_float2(mean, reduceWarp(squares, Add()));
-}
-
-// Of each group over the block's positions, to `ofGroups` in shared memory.
-template <int SIDES>
-__device__ __forceinline__ void blockMoments(const GroupSlabParams& p, const SlabPlace& at, const Sides<SIDES>& sides,
-                                             const ChannelMoments& own, float2* ofGroups) {
-  __shared__ float2 ofThreads[SIDES][kSlabThreads];
-  float mean[SIDES], squares[SIDES];
-  own.join<SIDES>(p, sides, at.column, mean, squares);
+  template <typename T> __device__ __forceinline__ void add(const Run<T, kRunChannels>& run) {
+    float v[kRunChannels];
+    run.widen(v);
 #pragma unroll
-  for (int s = 0; s < SIDES; s++) ofThreads[s][threadIdx.x] = make_float2(mean[s], squares[s]);
-  __syncthreads();
-  for (int group = threadIdx.x / 32; group < p.slabGroups; group += blockDim.x / 32) {
-    const float2 of = groupMoments<SIDES>(p, at, ofThreads, group);
-    if (threadIdx.x % 32 == 0) ofGroups[group] = of;
+    for (int c = 0; c < kRunChannels; c++) {
+      v[c] -= less[c];
+      sum[c] += v[c];
+      squares[c] += v[c] * v[c];
+    }
   }
+};
+
+// Mean and centred squares, of the sums of what so many elements are more than the pivot.
+__device__ __forceinline__ float2 momentsOf(float2 sums, float pivot, float elements) {
+  const float more = __fdividef(sums.x, fmaxf(elements, 1.0f));
+  return make_float2(pivot + more, fmaxf(sums.y - sums.x * more, 0.0f));
+}
+
+// Where the sums of a column are: of a warp's lanes, or of a row where no two lanes of a warp have the same column.
+__device__ __forceinline__ int firstThread(const GroupSlabParams& p, const SlabPlace& at, int part, int column) {
+  if (at.columns >= 32) return part * at.columns + column;
+  const int start = 32 * part, lane = column - (start - static_cast<int>(quotientOf(start, p.columns)) * at.columns);
+  return start + (lane < 0 ? lane + at.columns : lane);
+}
+
+// Of each group over the block's positions: `tell(group, mean and centred squares)`, in one lane of a warp. Lanes that have the same
+// column add up first, so that few places in shared memory are read.
+template <int SIDES, int THREADS = kSlabThreads, typename Tell>
+__device__ __forceinline__ void joinBlock(const GroupSlabParams& p, const SlabPlace& at, const Sides<SIDES>& sides,
+                                          const ChannelSums& own, const Tell& tell) {
+  __shared__ float2 ofLanes[SIDES][THREADS];
+  const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  float sum[SIDES], squares[SIDES];
+  sides.fold(own.sum, sum);
+  sides.fold(own.squares, squares);
+  for (int step = at.columns; step < 32; step *= 2) {
+#pragma unroll
+    for (int s = 0; s < SIDES; s++) {
+      const float more = __shfl_down_sync(0xffffffffu, sum[s], step), moreSquares = __shfl_down_sync(0xffffffffu, squares[s], step);
+      if (lane + step < 32) sum[s] += more, squares[s] += moreSquares;
+    }
+  }
+#pragma unroll
+  for (int s = 0; s < SIDES; s++) ofLanes[s][threadIdx.x] = make_float2(sum[s], squares[s]);
+  __syncthreads();
+  const int parts = at.columns < 32 ? warps : at.rows, channels = p.channels.size;
+  for (int group = threadIdx.x / 32; group < p.slabGroups; group += warps) {
+    const int from = group * channels / kRunChannels, width = ((group + 1) * channels - 1) / kRunChannels + 1 - from;
+    const float oneByWidth = __fdividef(1.0f, static_cast<float>(width));
+    float2 all = make_float2(0.0f, 0.0f);
+    for (int i = lane; i < width * parts; i += 32) {
+      const int part = static_cast<int>((static_cast<float>(i) + 0.5f) * oneByWidth), column = from + i - part * width;
+      const float2 of = ofLanes[group - quotientOf(column * kRunChannels, p.channels)][firstThread(p, at, part, column)];
+      all.x += of.x, all.y += of.y;
+    }
+    all.x = reduceWarp(all.x, Add()), all.y = reduceWarp(all.y, Add());
+    if (lane == 0) tell(group, momentsOf(all, Pivots<SIDES>::ofBlock()[group], static_cast<float>(at.count * channels)));
+  }
+}
+
+// Mean and centred squares of a group of the slab over all of its blocks, the same in each thread of a warp; `ofBlock` has a block's.
+template <typename OfBlock>
+__device__ __forceinline__ float2 joinBlocks(const GroupSlabParams& p, const OfBlock& ofBlock) {
+  const float channels = static_cast<float>(p.channels.size), pivot = ofBlock(0).x;
+  float2 all = make_float2(0.0f, 0.0f);
+#pragma unroll 4
+  for (int block = threadIdx.x % 32; block < p.chunks; block += 32) {
+    const float2 of = ofBlock(block);
+    const float elements = static_cast<float>(SlabPlace::countOf(p, block)) * channels, more = of.x - pivot;
+    all.x += elements * more;
+    all.y += of.y + elements * more * more;
+  }
+  all.x = reduceWarp(all.x, Add()), all.y = reduceWarp(all.y, Add());
+  return momentsOf(all, pivot, static_cast<float>(p.positions) * channels);
 }
 
 // What a channel's elements are multiplied by and what is added then, of the groups' mean and inverse deviation.
@@ -263,6 +261,15 @@ __device__ __forceinline__ void factorsOf(const GroupSlabParams& p, const SlabPl
   }
 }
 
+// Both y sigmoid(y), by one reciprocal: it is the special functions that this waits for. Below -41 the factor stays 2^-60.
+__device__ __forceinline__ void siluOfTwo(float& a, float& b) {
+  constexpr float kLog2e = 1.4426950408889634f, kMost = 60.0f;
+  const float ofA = 1.0f + exp2Fast(fminf(-kLog2e * a, kMost)), ofB = 1.0f + exp2Fast(fminf(-kLog2e * b, kMost));
+  const float both = reciprocalFast(ofA * ofB);
+  a *= both * ofB;
+  b *= both * ofA;
+}
+
 // Normalized elements of the thread's run at a position.
 template <typename T>
 __device__ __forceinline__ void storeRunAt(const GroupSlabParams& p, int64_t to, const Run<T, kRunChannels>& run, const float* a,
@@ -270,9 +277,10 @@ __device__ __forceinline__ void storeRunAt(const GroupSlabParams& p, int64_t to,
   float v[kRunChannels];
   run.widen(v);
 #pragma unroll
-  for (int c = 0; c < kRunChannels; c++) {
-    const float y = v[c] * a[c] + b[c];
-    v[c] = p.silu ? y * sigmoidOf(y) : y;
+  for (int c = 0; c < kRunChannels; c++) v[c] = v[c] * a[c] + b[c];
+  if (p.silu) {
+#pragma unroll
+    for (int c = 0; c < kRunChannels; c += 2) siluOfTwo(v[c], v[c + 1]);
   }
   storeRunOf<kRunChannels>(p.y, to, p.yType, v);
 }
@@ -292,6 +300,12 @@ __device__ __forceinline__ void storeSlab(const GroupSlabParams& p, const SlabPl
   }
 }
 
+// Of the slab's groups, a row each: what each of its blocks found.
+__device__ __forceinline__ float2* partialOf(const GroupSlabParams& p) {
+  const int64_t slab = static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y;
+  return reinterpret_cast<float2*>(p.partial) + slab * p.slabGroups * p.chunks;
+}
+
 __device__ __forceinline__ float2 statisticsOf(const GroupSlabParams& p, float2 moments) {
   const float elements = static_cast<float>(p.positions) * static_cast<float>(p.channels.size);
   return make_float2(moments.x, rsqrtf(moments.y / elements + p.epsilon));
@@ -299,41 +313,48 @@ __device__ __forceinline__ float2 statisticsOf(const GroupSlabParams& p, float2 
 
 // A block has all positions of its slab, which is read once: no more than a thread loads at a time.
 template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void normalizeSlab(const GroupSlabParams& p) {
-  __shared__ float2 ofGroups[kSlabGroups];
+  __shared__ float2 statistics[kSlabGroups];
   const SlabPlace at(p);
   const Sides<SIDES> sides(p, at.column);
   beginKernel();
+  Pivots<SIDES> pivots;
+  pivots.template load<T>(p, at, sides);
   SlabRuns<T, RUNS> runs;
   runs.load(p, at, 0);
   ChannelParameters parameters;
   parameters.load<T>(p, at);
-  float a[kRunChannels], b[kRunChannels];
-  ChannelMoments own = batchMoments<T, RUNS>(runs);
-  own.addTo<T>(p, at);
-  blockMoments<SIDES>(p, at, sides, own, ofGroups);
-  __syncthreads();
-  if (threadIdx.x < p.slabGroups) ofGroups[threadIdx.x] = statisticsOf(p, ofGroups[threadIdx.x]);
+  ChannelSums own(sides, pivots, parameters.addend);
+  pivots.tell(p, at, sides);
+  runs.addTo(own);
+  joinBlock<SIDES>(p, at, sides, own, [&](int group, float2 of) { statistics[group] = statisticsOf(p, of); });
   __syncthreads();
   if (runs.count == 0) return;
-  factorsOf(p, at, parameters, ofGroups, a, b);
+  float a[kRunChannels], b[kRunChannels];
+  factorsOf(p, at, parameters, statistics, a, b);
   storeSlab<T, RUNS>(p, at, runs, 0, a, b);
 }
 
 template <typename T, int RUNS, int SIDES> __device__ __forceinline__ void slabStatistics(const GroupSlabParams& p) {
-  __shared__ float2 ofGroups[kSlabGroups];
   const SlabPlace at(p);
+  const Sides<SIDES> sides(p, at.column);
   beginKernel();
+  Pivots<SIDES> pivots;
+  pivots.template load<T>(p, at, sides);
   SlabRuns<T, RUNS> runs;
   runs.load(p, at, 0);
-  ChannelMoments own = threadMoments<T, RUNS>(p, at, runs);
-  own.addTo<T>(p, at);
-  const Sides<SIDES> sides(p, at.column);
-  blockMoments<SIDES>(p, at, sides, own, ofGroups);
-  __syncthreads();
-  const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
-  for (int group = threadIdx.x; group < p.slabGroups; group += blockDim.x) {
-    reinterpret_cast<float2*>(p.partial)[(first + group) * p.chunks + blockIdx.x] = ofGroups[group];
+  float addend[kRunChannels];
+  loadAddend<T>(p, at, addend);
+  ChannelSums own(sides, pivots, addend);
+  pivots.tell(p, at, sides);
+  runs.addTo(own);
+  const int batches = at.batches(RUNS);
+#pragma unroll 1
+  for (int batch = 1; batch < batches; batch++) {
+    runs.load(p, at, batch);
+    runs.addTo(own);
   }
+  float2* partial = partialOf(p);
+  joinBlock<SIDES>(p, at, sides, own, [&](int group, float2 of) { partial[group * p.chunks + blockIdx.x] = of; });
 }
 
 // The same grid. What chunks found is joined in every block, always in the same order. A block goes back from its last
@@ -345,23 +366,10 @@ template <typename T, int RUNS> __device__ __forceinline__ void applySlab(const 
   int batch = at.batches(RUNS) - 1;
   beginKernel();
   runs.load(p, at, batch);
-  const int lane = threadIdx.x % 32;
-  const int64_t first = (static_cast<int64_t>(blockIdx.z) * gridDim.y + blockIdx.y) * p.slabGroups;
-  const float channels = static_cast<float>(p.channels.size), elements = static_cast<float>(p.positions) * channels;
+  const float2* partial = partialOf(p);
   for (int group = threadIdx.x / 32; group < p.slabGroups; group += blockDim.x / 32) {
-    const float2* partial = reinterpret_cast<const float2*>(p.partial) + (first + group) * p.chunks;
-    float sum = 0.0f, squares = 0.0f;
-#pragma unroll 4
-    for (int chunk = lane; chunk < p.chunks; chunk += 32)
-      sum += static_cast<float>(SlabPlace::countOf(p, chunk)) * channels * partial[chunk].x;
-    const float mean = __fdividef(reduceWarp(sum, Add()), elements);
-#pragma unroll 4
-    for (int chunk = lane; chunk < p.chunks; chunk += 32) {
-      const float2 of = partial[chunk];
-      squares += of.y + static_cast<float>(SlabPlace::countOf(p, chunk)) * channels * (of.x - mean) * (of.x - mean);
-    }
-    squares = reduceWarp(squares, Add());
-    if (lane == 0) statistics[group] = statisticsOf(p, make_float2(mean, squares));
+    const float2 of = joinBlocks(p, [&](int block) { return partial[group * p.chunks + block]; });
+    if (threadIdx.x % 32 == 0) statistics[group] = statisticsOf(p, of);
   }
   ChannelParameters parameters;
   parameters.load<T>(p, at);

@@ -77,7 +77,7 @@ function detailOf({ x, groups }: GroupNormRequest, choice: SlabChoice): string {
 
 /** The cut alone, as the printed plan has it. */
 export function slabText({ way, slabChannels, threads, chunk, chunks }: SlabChoice): string {
-  const blocks = way === "cluster" ? `, clusters of ${chunks} by ${threads} threads` : "";
+  const blocks = way === "cluster" || way === "grid" ? `, ${way}s of ${chunks} by ${threads} threads` : "";
   return `${slabChannels} channels by ${chunk}${blocks}`;
 }
 
@@ -90,7 +90,10 @@ function launchSlabs(
   const { x, y, groups, addend } = request;
   const [samples = 1, channels = 1] = x.shape;
   const { way, slabChannels, threads, chunks, sharedBytes } = choice;
-  const partial = way === "twice" ? emitter.temporary("float32", [samples * groups, chunks, 2]) : undefined;
+  const partial =
+    way === "twice" || way === "grid"
+      ? emitter.temporary("float32", [samples * groups, chunks, 2])
+      : undefined;
   const common = {
     grid: [chunks, channels / slabChannels, samples],
     block: [threads, 1, 1],
@@ -102,13 +105,14 @@ function launchSlabs(
     ({ kind: "built", family: "norm", entry: `groupslab_${typeNames[type]}_${name}` }) as const;
   const sides = `s${sidesOf(channels / groups)}`;
   const given = [x, addend, request.scale, request.bias].filter((view) => view !== undefined);
-  if (partial === undefined) {
+  if (way !== "twice" || partial === undefined) {
     emitter.launch({
       ...common,
       ...(way === "cluster" ? { cluster: [chunks, 1, 1] } : {}),
+      ...(way === "grid" ? { isAtOnce: true } : {}),
       kernel: entry(`${sides}_${way}`),
       reads: given,
-      writes: [y],
+      writes: partial === undefined ? [y] : [y, partial],
       predictedMicroseconds: microseconds,
     });
     return;

@@ -1,5 +1,5 @@
 /**
- * @file Which way of a normalization plans take, held to what every way was measured to take: H100s, rows 2026-11-23 and groups 2026-11-26,
+ * @file Which way of a normalization plans take, held to what every way was measured to take: H100s, rows 2026-11-23 and groups 2026-11-27,
  * `node dist/gpu/norm.js --variants --dtype fp16`. The table has ways that lost and are no more.
  */
 import { readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ interface MeasuredWay {
 }
 
 const h100 = machineNamed("h100");
-const mostLost = 0.06;
+const mostLost = 0.04;
 
 function measuredWays(): Map<string, MeasuredWay[]> {
   const file = new URL("../../../bench/measurements/h100-norm-ways.jsonl", import.meta.url);
@@ -38,7 +38,7 @@ function workNamed(name: string): Work {
 
 describe("of the ways of a normalization, plans take", () => {
   for (const [name, ways] of measuredWays()) {
-    it(`one within 6 % of the best: ${name}`, () => {
+    it(`one within 4 % of the best: ${name}`, () => {
       const [taken] = waysOf(workNamed(name), "float16", h100);
       const measured = ways.find(({ way }) => way === taken?.name);
       const best = Math.min(...ways.map(({ microseconds }) => microseconds));

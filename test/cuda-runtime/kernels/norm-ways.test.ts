@@ -12,6 +12,7 @@ import { type SlabChoice, sidesOf, slabCandidates } from "../../../cuda-runtime/
 import { emitSoftmax } from "../../../cuda-runtime/kernels/softmax/softmax.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
+import { expectAtOnce } from "../../../cuda-runtime/session/steps.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 
 function launchesOf(emit: (emitter: PlanEmitter) => void, target = h200): Launch[] {
@@ -76,7 +77,7 @@ describe("slabs of channels", () => {
           }
         }
         expect(seen.every((count) => count === 1)).toBe(true);
-        if (choice.way === "cluster")
+        if (choice.way === "cluster" || choice.way === "grid")
           expect(slots * 8 * bytesOfType(rest.type)).toBeLessThanOrEqual(choice.sharedBytes);
       }),
       { numRuns: 300 },
@@ -96,12 +97,17 @@ describe("slabs of channels", () => {
           expect(rows * (slabChannels / 8)).toBeLessThanOrEqual(threads);
           expect(threads % 32).toBe(0);
           expect(threads).toBeLessThanOrEqual(512);
-          if (choice.way === "cluster") {
-            expect(choice.chunks).toBeLessThanOrEqual(16);
+          if (choice.way === "cluster") expect(choice.chunks).toBeLessThanOrEqual(16);
+          if (choice.way === "grid") {
+            // All of them wait for each other, one on a multiprocessor.
+            const blocks = (channels / slabChannels) * rest.samples * choice.chunks;
+            expect(blocks).toBeLessThanOrEqual(h200.multiprocessors);
+            expect(choice.chunks).toBeGreaterThan(1);
+          }
+          if (choice.way === "cluster" || choice.way === "grid") {
             expect(meetingIn(ofGroup, slabChannels)).toBeLessThanOrEqual(4);
-            expect(threads).toBe(256);
-            // Moments of the sides and of groups are static.
-            expect(sharedBytes + 8 * (sidesOf(ofGroup) * 512 + 2 * 64)).toBeLessThanOrEqual(
+            // Sums of the sides, pivots and what stands for groups are static.
+            expect(sharedBytes + 8 * sidesOf(ofGroup) * 512 + 20 * 64).toBeLessThanOrEqual(
               h200.sharedBytesPerBlock,
             );
           }
@@ -114,30 +120,53 @@ describe("slabs of channels", () => {
     );
   });
 
-  it("are clusters where the GPU has them, and a sample's channels fit their memory", () => {
-    const shape = [2, 4096, 320];
-    const entries = (target: typeof h200, positions = 4096) =>
-      launchesOf((emitter) => {
-        const memory = () => emitter.draft.allocate("input", "float16", [2, positions, 320]);
-        const [x, y] = [permuted(memory(), [0, 2, 1]), permuted(memory(), [0, 2, 1])];
-        const rest = {
-          scale: undefined,
-          bias: undefined,
-          isParameterPerGroup: false,
-          epsilon: 1e-5,
-          isSilu: true,
-        };
-        emitGroupNorm(emitter, { ...rest, x, y, groups: 32 });
-      }, target);
-    const [launch, ...more] = entries(h200);
+  const request = {
+    ...{ scale: undefined, bias: undefined, isParameterPerGroup: false },
+    ...{ epsilon: 1e-5, isSilu: true, groups: 32 },
+  };
+  const launchesFor = (target: typeof h200, positions: number, samples = 2) =>
+    launchesOf((emitter) => {
+      const memory = () => emitter.draft.allocate("input", "float16", [samples, positions, 320]);
+      const [x, y] = [permuted(memory(), [0, 2, 1]), permuted(memory(), [0, 2, 1])];
+      emitGroupNorm(emitter, { ...request, x, y });
+    }, target);
+  const entries = (...of: Parameters<typeof launchesFor>) =>
+    launchesFor(...of).map(({ kernel }) => kernel.entry);
+  const twice = ["groupslab_f16_s2_statistics", "groupslab_f16_apply"];
+
+  it("are blocks that run at once where the GPU has overlapping launches, and a sample's channels fit their memory", () => {
+    const [launch, ...more] = launchesFor(h200, 4096);
+    expect(more).toEqual([]);
+    expect(launch?.kernel.entry).toBe("groupslab_f16_s2_grid");
+    expect(launch?.isAtOnce).toBe(true);
+    expect(entries(machineNamed("a100-80gb"), 4096)).toEqual(twice);
+    expect(entries(h200, 400_000)).toEqual(twice);
+    expect(launchesFor(h200, 400_000).every(({ isAtOnce }) => isAtOnce === undefined)).toBe(true);
+  });
+
+  it("are clusters where samples are more than fit the GPU at once", () => {
+    const [launch, ...more] = launchesFor(h200, 1024, 64);
     expect(more).toEqual([]);
     expect(launch?.kernel.entry).toBe("groupslab_f16_s2_cluster");
     expect(launch?.cluster).toEqual([launch?.grid[0], 1, 1]);
-    expect(shape.length).toBe(3);
-    const twice = ["groupslab_f16_s2_statistics", "groupslab_f16_apply"];
-    expect(entries(machineNamed("a100-80gb")).map(({ kernel }) => kernel.entry)).toEqual(twice);
-    expect(entries(h200, 400_000).map(({ kernel }) => kernel.entry)).toEqual(twice);
-    expect(entries(h200, 400_000).every(({ cluster }) => cluster === undefined)).toBe(true);
+  });
+
+  it("that wait for each other are refused by a GPU of fewer multiprocessors", () => {
+    const [launch] = launchesFor(h200, 4096);
+    if (launch === undefined) throw new Error("no launch");
+    expect(() => expectAtOnce(launch, 132)).not.toThrow();
+    expect(() => expectAtOnce(launch, 114)).toThrow("expected at most the 114 multiprocessors of this GPU");
+    expect(() => expectAtOnce({ ...launch, isAtOnce: undefined }, 114)).not.toThrow();
+  });
+
+  it("meet no more of them than the counters are for", () => {
+    const [, blocks] = /kMeetingBlocks = (\d+);/.exec(source("common/meeting.cuh")) ?? [];
+    for (const { launch } of slabCandidates(
+      { samples: 2, channels: 320, positions: 4096, groups: 32, type: "float16", bytes: 1e7 },
+      { ...h200, multiprocessors: 400 },
+    ))
+      if (launch.way === "grid")
+        expect((320 / launch.slabChannels) * 2 * launch.chunks).toBeLessThanOrEqual(Number(blocks));
   });
 });
 

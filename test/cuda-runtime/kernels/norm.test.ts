@@ -161,7 +161,7 @@ describe("groups", () => {
 
   it("pack the struct of the kernels, and stay in their layout", () => {
     const nhwc = groups([2, 320, 64, 64], channelsLastOrder(4), 32);
-    expect(entriesOf(nhwc)).toEqual(["groupslab_f16_s2_cluster"]);
+    expect(entriesOf(nhwc)).toEqual(["groupslab_f16_s2_grid"]);
     expect(nhwc.at(-1)?.writes[0]?.strides[1]).toBe(1);
     expect(nhwc.every(({ params }) => params.bytes.length === groupSlabStruct.bytes)).toBe(true);
     const nchw = groups([2, 320, 16, 16], [0, 1, 2, 3], 32);
