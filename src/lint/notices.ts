@@ -5,7 +5,7 @@ import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { asStoredNotice, isHalf } from "../ir/fix-command.ts";
-import { compact, duration } from "../ir/format.ts";
+import { compact, duration, durationRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import { numbersOf } from "../ops/shape.ts";
 import { countedOnce, pricedBranches } from "../workload/branches.ts";
@@ -14,14 +14,15 @@ import type { CostedProduct } from "../workload/product.ts";
 import type { Step, Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { percentOf } from "./formats.ts";
+import type { HalfBeside } from "./half-beside.ts";
 import type { NoticeReport } from "./result.ts";
 
-/** Of a workload; `asked` is the target, in the precision that it was asked in. */
-export function noticesOf(workload: Workload, asked: Target): NoticeReport[] {
+/** Of a workload; `asked` is the target, in the precision that it was asked in, `half` what that takes where it is left. */
+export function noticesOf(workload: Workload, asked: Target, half?: HalfBeside): NoticeReport[] {
   return [
     ...contradictionNotices(workload.facts),
     ...plannedNotices(workload.timeline),
-    ...storedNotices(asked, workload),
+    ...(half === undefined ? storedNotices(asked, workload) : [halfLeftNotice(half)]),
     ...workloadNotices(workload),
   ];
 }
@@ -173,6 +174,14 @@ function storedNotices(asked: Target, { target, products }: Workload): NoticeRep
   if (products.some(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === precision)) return [];
   const message = `no fix stores the file in ${precision.toUpperCase()}: everything here is predicted in the types that it stores`;
   return [{ code: asStoredNotice, message }];
+}
+
+/** With the command whose account has it, and all that pays in it. */
+function halfLeftNotice({ precision, saves: { microseconds, low, high } }: HalfBeside): NoticeReport {
+  const [name, verb] = [precision.toUpperCase(), high < 0 ? "costs" : "may cost"];
+  const cost = `${duration(-microseconds)} (${durationRange(-high, -low)})`;
+  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all here is of the file as stored; --diff --precision ${precision} tells of ${name}`;
+  return { code: asStoredNotice, message };
 }
 
 /** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */

@@ -51,7 +51,6 @@ describe("what an author saves of a file that nobody is told to store in half", 
     ["mobilevit_xs", "ort-cuda"],
     ["convnext_tiny", "ort-cuda"],
     ["llama", "ort-cuda"],
-    ["dlrm", "cudnn"],
   ] as const)(
     "is said of it as it is stored, too, as --precision as-is has it: %s on %s",
     async (name, stack) => {

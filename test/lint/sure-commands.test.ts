@@ -121,7 +121,7 @@ describe.each(["ort-cuda", "cudnn"] as const)("on %s", (stack) => {
 });
 
 test("what no file is sure of is no error, and its step says that it may save nothing", async () => {
-  const report = await lint(zooModel("siamese"), { stack: "ort-cuda" });
+  const report = await lint(zooModel("dlrm"), { stack: "inductor" });
   const { account, uncertain, groups } = report;
   const safe = account.find(({ step }) => step === "safe");
   expect(safe).toMatchObject({ needsHalf: true, unsure: true });
@@ -134,6 +134,20 @@ test("what no file is sure of is no error, and its step says that it may save no
     exitZero: false,
   });
   expect(verdict.exitCode).toBe(0);
+});
+
+test("what half costs is beside the file as it is stored, which all else is of", async () => {
+  const { predicted, account, notices } = await lint(zooModel("siamese"), { stack: "ort-cuda" });
+  expect(account.map(({ precision }) => precision)).not.toContain("fp16");
+  expect(predicted.half?.microseconds).toBeGreaterThan(predicted.microseconds);
+  expect(predicted.half?.saves.microseconds).toBeCloseTo(
+    predicted.microseconds - (predicted.half?.microseconds ?? Number.NaN),
+    6,
+  );
+  expect(notices.find(({ code }) => code === "as-stored")?.message).toContain("--diff --precision fp16");
+  // The account of a repair that stores no half is the same.
+  const made = await fix(zooModel("siamese"), { stack: "ort-cuda", dryRun: true });
+  expect(made.account?.[0]).toEqual(account[0]);
 });
 
 test("where padding is solved for, Casts are known, be half not sure to save anything without them", async () => {

@@ -1,6 +1,6 @@
 /** @file Lints a model in tests, with every threshold open: what rules say, before anything is left out. */
 import { rules } from "../../rules/index.ts";
-import { decidedBy } from "../../src/api/fix-settings.ts";
+import { decidedBy } from "../../src/api/decided-fix.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { findStack, type StackId } from "../../src/hardware/stacks.ts";
