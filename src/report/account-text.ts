@@ -132,11 +132,12 @@ function ifInHalf({ restsOn }: AccountStep): string {
 function layoutWay(step: AccountStep, isBrief: boolean): string {
   const { command = "", castsIn, setting: of } = step;
   const set = isBrief ? "set it, lint with" : "set it, and lint with";
-  const way = of === undefined ? command : `${set} --stack ${of.stack}`;
+  const way = `${of === undefined ? command : `${set} --stack ${of.stack}`}${ifInHalf(step)}`;
   const times = layoutTimes(step);
   if (times !== undefined) return `${way}; as stored ${times}`;
-  if (step.restsOn !== undefined) return `${way}${ifInHalf(step)}`;
-  return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
+  return step.restsOn !== undefined || castsIn === undefined || command === ""
+    ? way
+    : `${way}, without Casts`;
 }
 
 /** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, whose layout is told in half. */
