@@ -13,6 +13,7 @@ import { isOfCodes } from "../workload/codes.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step, Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
+import { memoryBeyondNotices } from "./beyond-memory.ts";
 import { percentOf } from "./formats.ts";
 import type { HalfBeside } from "./half-beside.ts";
 import type { NoticeReport } from "./result.ts";
@@ -23,6 +24,7 @@ export function noticesOf(workload: Workload, asked: Target, half?: HalfBeside):
     ...contradictionNotices(workload.facts),
     ...plannedNotices(workload.timeline),
     ...(half === undefined ? storedNotices(asked, workload) : [halfLeftNotice(half)]),
+    ...memoryBeyondNotices(workload),
     ...workloadNotices(workload),
   ];
 }
