@@ -5,7 +5,7 @@ import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { asStoredNotice, isHalf } from "../ir/fix-command.ts";
-import { compact, duration, durationRange } from "../ir/format.ts";
+import { compact, counted, duration, durationRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import { numbersOf } from "../ops/shape.ts";
 import { countedOnce, pricedBranches } from "../workload/branches.ts";
@@ -192,7 +192,7 @@ function float64Notices(products: readonly CostedProduct[], { gpu }: Target): No
   if (count === 0) return [];
   const { cuda, tensor } = gpu.float64Tflops;
   const rate = `${tensor ?? cuda} TFLOP/s that the datasheet promises of FP64`;
-  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
+  const message = `${count} of ${counted(products.length, "product")} ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
   return [{ code: "float64", message }];
 }
 
@@ -200,6 +200,6 @@ function float64Notices(products: readonly CostedProduct[], { gpu }: Target): No
 function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
   const count = precision === "int8" ? products.filter(isOfCodes).length : 0;
   if (count === 0) return [];
-  const message = `${count} of ${products.length} products are quantized already: they are predicted as INT8, whatever the stack does with their codes; --precision as-is predicts them as they run`;
+  const message = `${count} of ${counted(products.length, "product")} ${count === 1 ? "is" : "are"} quantized already, and predicted as INT8, whatever the stack does with codes; --precision as-is predicts them as they run`;
   return [{ code: "quantized-already", message }];
 }
