@@ -163,7 +163,7 @@ function rawFinding(
   context: LintContext,
   whole: LintContext,
 ): RawFinding {
-  const textOf = (id: string) => fill(rule.messages[id] ?? id, raw.data);
+  const textOf = (id: string, data = raw.data) => fill(rule.messages[id] ?? id, data);
   const fix = fixOf(raw, rule, context);
   const covers = new Set<Step>();
   for (const { node, scope } of raw.covers ?? [raw.at]) {
@@ -177,7 +177,9 @@ function rawFinding(
     rule,
     base,
     message: textOf(raw.message),
-    ...(raw.shared === undefined ? {} : { shared: textOf(raw.shared) }),
+    ...(raw.shared === undefined
+      ? {}
+      : { shared: textOf(raw.shared), alike: textOf(raw.shared, { ...raw.data, ...raw.alike }) }),
     saves: savingReport(raw, covers, whole),
     covers,
     fix,
