@@ -33,6 +33,7 @@ import type { AnyRule, RuleFinding } from "./rule.ts";
 import { withoutIdle } from "./share-out.ts";
 import { withStoredAuthor } from "./stored-author.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
+import { sureInParts } from "./sure-parts.ts";
 import { surroundingsOf } from "./surroundings.ts";
 
 export interface LintSettings extends WorkloadSettings {
@@ -103,7 +104,8 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
   const { first } = ladder;
   const inModel = new InModel();
   const { found: all, suppressed } = findIn(first, first, settings, inModel);
-  const found = withoutHalfLeft(all, first, settings.minSaving);
+  const inParts = stored === undefined ? all : sureInParts(all, first.decision);
+  const found = withoutHalfLeft(inParts, first, settings.minSaving);
   const later = ladder.after(found);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);

@@ -23,6 +23,8 @@ import { reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
 import type { Workload } from "../../src/workload/workload.ts";
 import { writtenBetween } from "../../src/workload/written.ts";
+import { temporaryFolder } from "../cli/models.ts";
+import { writeInline } from "../fix/models.ts";
 import { options } from "../report/sample.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { rounding } from "./sums.ts";
@@ -185,4 +187,18 @@ test("half whose Casts may take what it saves is said to be so by its row and it
   const text = renderText(reportOf([report], "0"), { ...options, verbose: true });
   expect(text).toMatch(/not claimed\n(.*\n)* .*TC201 fp32-compute .* may save 32\.\d µs\n/);
   expect(text).toContain("; no fix is sure to gain");
+});
+
+test("what --fix is sure to repair is claimed of the file as it is stored, too", async () => {
+  using folder = temporaryFolder();
+  writeInline(folder.path);
+  const report = await lint(`${folder.path}/model.onnx`, { minSaving: 0 });
+  expect(report.predicted.half).toBeDefined();
+  expect(report.account.find(({ step }) => step === "safe")?.saves?.low).toBeGreaterThan(0);
+  const safe = report.groups.filter(({ step }) => step === "safe");
+  expect(safe.length).toBeGreaterThan(0);
+  for (const { fixCommand, saves } of safe) {
+    expect(fixCommand).toBe("--fix");
+    expect(saves?.low).toBeGreaterThan(0);
+  }
 });
