@@ -103,8 +103,10 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
   const ladder = new Ladder(stored?.file ?? asked, settings, stored?.decided ?? inTarget);
   const { first } = ladder;
   const inModel = new InModel();
-  const { found: all, suppressed } = findIn(first, first, settings, inModel);
-  const inParts = stored === undefined ? all : sureInParts(all, first.decision);
+  const inFile = (file: LintContext) => findIn(file, file, settings, inModel);
+  const { found: all, suppressed } = inFile(first);
+  const inHalf = stored && inFile(new Ladder(asked, settings, inTarget).first);
+  const inParts = inHalf === undefined ? all : sureInParts(all, inHalf.found, first.decision);
   const found = withoutHalfLeft(inParts, first, settings.minSaving);
   const later = ladder.after(found);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
