@@ -197,12 +197,15 @@ export function reachTheirSteps(listed: readonly Group[], account: readonly Acco
       Math.abs(all - whole.microseconds) >= rounding
     )
       continue;
-    const above = whole.high - sumOf(parts.map(({ saves }) => saves?.high ?? 0));
+    const roomOf = ({ saves }: Group) => Math.max(0, (saves?.of ?? 0) - (saves?.high ?? 0));
+    const room = sumOf(parts.map(roomOf));
+    const above = Math.max(0, whole.high - sumOf(parts.map(({ saves }) => saves?.high ?? 0)));
     const below = whole.low / sumOf(parts.map(({ saves }) => saves?.low ?? 0));
     for (const group of parts) {
       if (group.saves === null) continue;
-      const { microseconds, low, high } = group.saves;
-      const more = Math.max(0, above) * (microseconds / all);
+      const { low, high } = group.saves;
+      // No more than its kernels take.
+      const more = room > 0 ? Math.min(1, above / room) * roomOf(group) : 0;
       group.saves = { ...group.saves, low: low * Math.min(1, below), high: high + more };
     }
   }

@@ -126,14 +126,12 @@ export function sharesOf({ members, saves }: Pick<Group, "members" | "saves">): 
   const wide = partOf(saves.high, whole.high, part);
   const narrow = partOf(saves.low, whole.low, part);
   const kernels = partOf(saves.of, whole.of, 1);
-  // Of kernels that go, the time is as unsure as what it saves.
-  const isOfAll = saves.high > saves.of;
   return own.map((each) => {
     if (each === null) return null;
     const microseconds = each.microseconds * part;
     // Kernels that several members cover are each one's whole.
     const of = Math.max(microseconds, each.of * kernels);
-    const high = Math.max(microseconds, Math.min(isOfAll ? Number.POSITIVE_INFINITY : of, each.high * wide));
+    const high = Math.max(microseconds, Math.min(of, each.high * wide));
     return {
       microseconds,
       low: Math.min(microseconds, each.low * narrow),
