@@ -41,7 +41,7 @@ function run(context: PassContext): PassResult {
   const microseconds = savedBy(patch, context);
   if (halfOnlyWhereFaster === true && nhwcFollows !== true && (microseconds ?? 0) <= 0)
     return { patch: new Patch(), notes: [slowerNote(label), ...kept] };
-  const message = `${chosen.size} of ${counted(graph.nodes.length, "node")} and ${counted(constants, "constant")} in ${label}, with ${counted(casts, "Cast")}`;
+  const message = `${chosen.size} of ${counted(graph.nodes.length, "node")} and ${counted(constants, "constant")} in ${label}, with ${casts} Cast${casts === 1 ? "" : "s"}`;
   const changed: PassNote = {
     kind: "changed",
     node: undefined,
