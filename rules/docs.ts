@@ -271,7 +271,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "stack",
-      "text": "{count} of {products} products are of dequantized {format} codes, which {stack} multiplies as floats: {kernels} kernels only convert, {percent} % of the time"
+      "text": "{count} of {products} products are of dequantized {format} codes, which {stack} multiplies as floats: {kernels} kernels of conversions alone, {percent} % of the time"
     },
     {
       "id": "gpu",

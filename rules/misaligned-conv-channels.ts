@@ -1,7 +1,7 @@
 import type { ConvWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
-import { type Axis, describePadding, paddingOf } from "../src/lint/padding.ts";
+import { type Axis, describeOff, describePadding, paddingOf } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem } from "../src/lint/stem.ts";
 
@@ -77,6 +77,7 @@ export default defineRule({
         at: product,
         message,
         shared: message === "aligned" ? "more" : "off",
+        alike: { change: describeOff(padding, axes, { channels: "inputs", filters: "outputs" }) },
         // One cause, whichever side has it.
         kind: "misaligned",
         data: {

@@ -1,6 +1,6 @@
 import type { GemmWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
-import { type Axis, describePadding, paddingOf } from "../src/lint/padding.ts";
+import { type Axis, describeOff, describePadding, paddingOf } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**
@@ -60,6 +60,7 @@ export default defineRule({
         at: product,
         message: "misaligned",
         shared: "off",
+        alike: { change: describeOff(padding, axes, { m: "M", n: "N", k: "K" }) },
         data: {
           m,
           n,

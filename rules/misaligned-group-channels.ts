@@ -1,6 +1,6 @@
 import type { ConvWork } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
-import { type Axis, describePadding, paddingOf } from "../src/lint/padding.ts";
+import { type Axis, describeOff, describePadding, paddingOf } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**
@@ -56,6 +56,7 @@ export default defineRule({
         at: product,
         message: "misaligned",
         shared: "off",
+        alike: { change: describeOff(padding, axes, { channels: "inputs", filters: "outputs" }) },
         data: {
           groups,
           channels,

@@ -46,7 +46,7 @@ export default defineRule({
   fix: "none",
   messages: {
     stack:
-      "{count} of {products} products are of dequantized {format} codes, which {stack} multiplies as floats: {kernels} kernels only convert, {percent} % of the time",
+      "{count} of {products} products are of dequantized {format} codes, which {stack} multiplies as floats: {kernels} kernels of conversions alone, {percent} % of the time",
     gpu: "{count} of {products} products are of dequantized FP8 codes, and {gpu} has no FP8 Tensor Cores: they run on floats{conversions}",
     format:
       "{count} of {products} products are of dequantized FP8 codes in {codes}, and {stack} multiplies {taken} alone: they run on floats{conversions}",

@@ -1,7 +1,7 @@
 import type { ConvWork, CostedProduct, GemmWork, LintContext } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
-import { type Axis, bestPadding, describePadding, type Padding } from "../src/lint/padding.ts";
+import { type Axis, bestPadding, describeOff, describePadding, type Padding } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem } from "../src/lint/stem.ts";
 
@@ -70,12 +70,26 @@ export default defineRule({
           multiple,
           change: found.change,
         };
-        yield { at: product, message: "conv", shared: "off", data, saves: found.padding.saves };
+        yield {
+          at: product,
+          message: "conv",
+          shared: "off",
+          alike: { change: found.off },
+          data,
+          saves: found.padding.saves,
+        };
       } else if (work.kind === "gemm" && product.weight !== undefined) {
         const found = padded(product, work, counted([rows(work)], [columns(work)], context), context);
         if (found === undefined) continue;
         const data = { m: work.m, n: work.n, k: work.k, format, multiple, change: found.change };
-        yield { at: product, message: "gemm", shared: "off", data, saves: found.padding.saves };
+        yield {
+          at: product,
+          message: "gemm",
+          shared: "off",
+          alike: { change: found.off },
+          data,
+          saves: found.padding.saves,
+        };
       }
     }
   },
@@ -103,9 +117,15 @@ function padded<W extends ConvWork<number> | GemmWork<number>>(
   work: W,
   axes: readonly Axis<W>[],
   context: LintContext,
-): { readonly padding: Padding; readonly change: string } | undefined {
+): { readonly padding: Padding; readonly change: string; readonly off: string } | undefined {
   const multiple = context.alignment(work.dtype);
   const off = axes.filter(({ size }) => size % multiple !== 0);
   const padding = off.length === 0 ? undefined : bestPadding(product, work, off, context);
-  return padding && { padding, change: describePadding(padding, off, words) };
+  return (
+    padding && {
+      padding,
+      change: describePadding(padding, off, words),
+      off: describeOff(padding, off, words),
+    }
+  );
 }

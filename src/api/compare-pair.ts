@@ -9,8 +9,8 @@ import { lintWorkload } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
+import { decidedBy } from "./decided-fix.ts";
 import { failureOf } from "./failed-report.ts";
-import { decidedBy } from "./fix-settings.ts";
 import { inMemory } from "./lint-file.ts";
 import { rulesOf } from "./plugins.ts";
 import { refuse } from "./refuse.ts";
@@ -146,7 +146,7 @@ export function lintedSide(
     settingsOf(model, { ...plan, rules: rulesOf(plan.settings), ...given, layers: false, verbose: true }),
   );
   const workload = priced(model, settings);
-  return { model, settings, workload, report: lintWorkload(workload, settings) };
+  return { model, settings, workload, report: lintWorkload(workload, { ...settings, isToldInTarget: true }) };
 }
 
 function boundOf(side: Side | undefined): string[] {

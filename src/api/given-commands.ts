@@ -31,8 +31,8 @@ export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintO
 }
 
 /** Half changes nothing about it: a fix stores none, whatever it stands beside. */
-function isAsStored({ account }: ModelReport): boolean {
-  return account.every(({ precision }) => precision === "as-is");
+function isAsStored({ account, predicted }: ModelReport): boolean {
+  return predicted.half === undefined && account.every(({ precision }) => precision === "as-is");
 }
 
 type Given = (command: string) => string | null;

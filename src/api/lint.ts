@@ -6,7 +6,7 @@ import type { ModelReport } from "../lint/result.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../onnx/open.ts";
 import { checkConfig } from "../settings/check.ts";
-import { decidedReport } from "./fix-settings.ts";
+import { decidedReport } from "./decided-fix.ts";
 import { type ModelOptions, type PluginOptions, planOf, schemas } from "./options.ts";
 import { rulesWith } from "./plugins.ts";
 import { withProfile } from "./profile.ts";

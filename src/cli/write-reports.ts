@@ -146,16 +146,20 @@ export function placesHere({ sources }: Pick<ReportFlags, "sources">): Places {
   };
 }
 
+/** Undefined where it is no terminal: lines are left whole. */
+function columnsOf({ isTTY, columns }: NodeJS.WriteStream): number | undefined {
+  return isTTY === true ? columns : undefined;
+}
+
 function renderOptions(
   flags: ReportFlags,
   toStdout: boolean,
   places: Places,
 ): Omit<RenderOptions, keyof Assets> {
-  const isTerminal = toStdout && process.stdout.isTTY === true;
   return {
     ...places,
     color: reportColor(flags.color, toStdout),
-    columns: isTerminal ? process.stdout.columns : undefined,
+    columns: toStdout ? columnsOf(process.stdout) : undefined,
     verbose: flags.verbose,
     stats: flags.stats,
     quiet: flags.quiet,
@@ -190,12 +194,17 @@ function requireFolder(path: string | undefined, flag: string): void {
 }
 
 /** Text on repairs: on stdout, unless a format for programs is there, or, where it `isAlone` with them, one that has the repairs itself. */
-export async function writeFixText(text: string, flags: LintFlags, isAlone: boolean): Promise<void> {
+export async function writeFixText(
+  textFor: (columns: number | undefined) => string,
+  flags: LintFlags,
+  isAlone: boolean,
+): Promise<void> {
   const onStdout = (flags.reports ?? []).filter(({ path }) => path === undefined);
   const goesWith = ({ format }: ReportRequest) =>
     proseFormats.has(format) && !(isAlone && format in fixFormats);
-  if (onStdout.every(goesWith)) await writeStdout(text);
-  else if (onStdout.every(({ format }) => format !== "json")) process.stderr.write(text);
+  if (onStdout.every(goesWith)) await writeStdout(textFor(columnsOf(process.stdout)));
+  else if (onStdout.every(({ format }) => format !== "json"))
+    process.stderr.write(textFor(columnsOf(process.stderr)));
 }
 
 export function isJson({ format }: Pick<ReportRequest, "format">): boolean {

@@ -22,7 +22,7 @@ export interface SafeFix {
   /** Why what the passes would do is not done; undefined where it is, or where there is nothing. */
   readonly declined?: string;
   /** Microseconds that it would have saved. */
-  readonly foregone?: number;
+  readonly foregone?: number | undefined;
   /** Set where it is not done because of another stack: it saves time on the target. */
   readonly loses?: LossElsewhere;
   /**

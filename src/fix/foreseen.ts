@@ -11,8 +11,24 @@ import type { SafeFixes } from "./decide-stored.ts";
 import type { FixedModel, FixSettings } from "./pipeline.ts";
 import { askedInHalf, unlessRefused } from "./storable.ts";
 import { asksForLayout } from "./stored-types.ts";
-import { takenFirst } from "./taken-first.ts";
+import { type Ends, takenFirst } from "./taken-first.ts";
 import { type WrittenEnd, writtenInHalf, writtenInLayout } from "./written-ends.ts";
+
+/** Of a repair that stores no half: where commands that do would end. `made` is what safe fixes leave, brought to half. */
+export function foreseenEnds(
+  fixes: SafeFixes,
+  settings: FixSettings,
+  file: Workload,
+  made: () => FixedModel,
+): Ends {
+  const half = askedInHalf(settings);
+  const laidOut = { ...half.options, nhwcOnlyWhereFaster: true };
+  const both = { ...half, options: laidOut, passes: [...half.passes, channelsLast] };
+  return {
+    inHalf: (isLaidOut) => unlessRefused(() => writtenInHalf(fixes, both, file, made())(isLaidOut)),
+    inLayout: once(() => writtenInLayout(fixes, settings, file)),
+  };
+}
 
 export interface Foreseen {
   /** Of the step to half. */
@@ -23,24 +39,13 @@ export interface Foreseen {
 
 /**
  * Of a repair that stores no half: what lint says of the step to it where it saves beyond doubt without Casts, which is that it may save nothing where no file in
- * half is sure to gain with them; and of safe fixes, what gains more of the file before them. `made` is what safe fixes leave, brought to half.
+ * half is sure to gain with them; and of safe fixes, what gains more of the file before them.
  */
-export function foreseenHalf(
-  fixes: SafeFixes,
-  settings: FixSettings,
-  file: Workload,
-  made: () => FixedModel,
-): Foreseen {
+export function foreseenHalf(fixes: SafeFixes, settings: FixSettings, file: Workload, ends: Ends): Foreseen {
   if (!isHalf(settings.target.precision) || isMeasured(file.timeline.steps))
     return { precision: {}, safe: {} };
-  const half = askedInHalf(settings);
-  const laidOut = { ...half.options, nhwcOnlyWhereFaster: true };
-  const both = { ...half, options: laidOut, passes: [...half.passes, channelsLast] };
-  const inHalf = (isLaidOut: boolean) =>
-    unlessRefused(() => writtenInHalf(fixes, both, file, made())(isLaidOut));
-  const inLayout = once(() => writtenInLayout(fixes, settings, file));
-  const first = asksForLayout(settings) ? undefined : takenFirst(fixes, { inHalf, inLayout }, settings);
-  return { precision: sureOfHalf(file, settings, inHalf), safe: { first } };
+  const first = asksForLayout(settings) ? undefined : takenFirst(fixes, ends, settings);
+  return { precision: sureOfHalf(file, settings, ends.inHalf), safe: { first } };
 }
 
 function sureOfHalf(

@@ -1,6 +1,6 @@
 /** @file What is said of a file that stays FP32: why half precision is not written. */
 
-import { unsureSavingText } from "../ir/format.ts";
+import { duration, unsureSavingText } from "../ir/format.ts";
 import type { WorkloadChange } from "../workload/change.ts";
 import { writtenBetween } from "../workload/written.ts";
 import type { FixedModel, FixNote, FixSettings } from "./pipeline.ts";
@@ -14,22 +14,29 @@ interface Made {
 
 /** With what the half pass says, and why it was not heard, where it would have changed something. */
 export function leftFloat<M extends Made>(beside: Beside, plain: M, named: Made, settings: FixSettings): M {
-  const why = named.isHalved ? [whyLeft(beside, named, settings)] : [];
+  const instead = asWritten(plain.fixed.model, settings).timeline.microseconds;
+  const why = named.isHalved ? [whyLeft(beside, named, settings, instead)] : [];
   const notes = [...why, ...halfNotes(named.fixed.notes), ...plain.fixed.notes];
   return { ...plain, fixed: { ...plain.fixed, notes } };
 }
 
-function whyLeft(beside: Beside, { fixed }: Made, settings: FixSettings): FixNote {
+/** `instead`: microseconds of the file that is written in its place. */
+function whyLeft(beside: Beside, { fixed }: Made, settings: FixSettings, instead: number): FixNote {
   const saves = writtenBetween(beside.file, asWritten(fixed.model, settings), settings.cost);
   const isSure = isSureGain(saves, beside.file, settings);
-  const reason = isSure
-    ? "it is predicted to save less than --min-saving of what is done instead"
-    : whyNot(saves);
+  const reason = isSure ? whyNotInstead(instead - saves.after) : whyNot(saves);
   const isLaidOut = fixed.regions.some(({ pass }) => pass === "channels-last");
   const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
   const type = settings.options.halfType === "bfloat16" ? "bf16" : "fp16";
   const message = `left FP32: ${what} is ${isSure ? `not written: ${reason}` : reason}; --precision ${type} stores it all the same`;
   return { kind: "blocked", pass: "half", node: undefined, message };
+}
+
+/** Of a file in half that is sure to gain of the user's, and not of what is done without. */
+function whyNotInstead(saved: number): string {
+  return saved < 0
+    ? `it is predicted to cost ${duration(-saved)} more than what is done instead`
+    : "it is predicted to save less than --min-saving of what is done instead";
 }
 
 function whyNot(saves: WorkloadChange["saves"]): string {

@@ -25,7 +25,7 @@ export function runFix(original: OpenModel, asked: FixSettings): Fix {
   const first = rebatched(original, asked);
   const settings = withUnstored(first.model, asked);
   const staged = runStages(first.model, settings);
-  return { settings, ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
+  return { ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
 }
 
 /** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */

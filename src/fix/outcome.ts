@@ -55,10 +55,8 @@ export interface DataFileEntry {
   readonly bytes: number;
 }
 
-/** What passes made of the model under some settings. */
-export interface Fix extends Staged {
-  readonly settings: FixSettings;
-}
+/** What passes made of the model. */
+export type Fix = Staged;
 
 export interface JudgedFix extends Fix {
   /** What is not in it, because the result was another function with it. */

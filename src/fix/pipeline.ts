@@ -32,6 +32,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
   /** Tensors of more bytes are not read: what is in them is taken to be in any type's range. */
   readonly mostRead?: number | undefined;
+  /** Whether half precision is left for the file as it is stored, in which everything is told then: `isHalfLeft`. */
+  readonly isHalfLeft?: boolean | undefined;
   /** What is known to fail verification; nothing by default. */
   readonly leaveOut?: LeaveOut | undefined;
 }

@@ -38,14 +38,16 @@ function layoutSaves(states: Fix["states"]): number {
   return at < 1 ? 0 : time(at - 1) - time(at);
 }
 
-/** What `pass` saves of a model at the target's precision, from state to state as `savedBy` has it; `before` is what it took. */
+/** What `pass` saves of a model in what it is told in, from state to state as `savedBy` has it; `before` is what it took. */
 export function savedByPass(
   pass: PassName,
   { applied }: Pick<FixedModel, "applied">,
   before: number,
   settings: FixSettings,
 ): number {
-  const own = fromStateToState({ applied }, before, (after) => timeOf(after, false, settings));
+  const own = fromStateToState({ applied }, before, (after) =>
+    timeOf(after, isTimedAsStored(settings), settings),
+  );
   return total(own.filter((_, index) => isOf(pass, applied[index])));
 }
 

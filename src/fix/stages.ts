@@ -11,7 +11,8 @@ import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { decideSafe } from "./decide.ts";
 import { decideStored, type SafeFixes } from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
-import { foreseenHalf } from "./foreseen.ts";
+import { foreseenEnds, foreseenHalf } from "./foreseen.ts";
+import { isHalfLeft } from "./half-left.ts";
 import { withLayoutNotes } from "./layout-notes.ts";
 import { changesTypes, type FixedModel, type FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
@@ -22,6 +23,8 @@ import { asWritten, isTimedAsStored } from "./stored-types.ts";
 import { type Beside, isSureInHalf } from "./sure-gain.ts";
 
 export interface Staged extends NotMade {
+  /** As they were asked for, and whether it is told of the file as it is stored. */
+  readonly settings: FixSettings;
   readonly fixed: FixedModel;
   /** Before its layout changed: where padding was decided, by the names of the file's own nodes. */
   readonly padded: OpenModel;
@@ -41,12 +44,16 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
-  const foreseen = changesTypes(settings) ? undefined : foreseenHalf(fixes, settings, file, half);
-  const states = statesOf(original, fixes, behind, settings).map((state) =>
+  const ends = changesTypes(settings) ? undefined : foreseenEnds(fixes, settings, file, half);
+  const told =
+    ends !== undefined && isHalfLeft(file, ends, settings) ? { ...settings, isHalfLeft: true } : settings;
+  const foreseen = ends && foreseenHalf(fixes, settings, file, ends);
+  const states = statesOf(original, fixes, behind, told).map((state) =>
     state.step === "precision" || state.step === "safe" ? { ...state, ...foreseen?.[state.step] } : state,
   );
   const fixed = withLayoutNotes(made, states, { fixes, settings, file });
-  return { fixed, padded: behind.padded, states, declined, whyUnsolved: safe.whyUnsolved };
+  const { padded } = behind;
+  return { settings: told, fixed, padded, states, declined, whyUnsolved: safe.whyUnsolved };
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";

@@ -21,7 +21,7 @@ export function asksForLayout({ passes, options }: FixSettings): boolean {
 
 /** Whether times are of the types that the file stores: those of one that is to be brought to half, or may be, and of one that keeps its types. */
 export function isTimedAsStored(settings: FixSettings): boolean {
-  return changesTypes(settings) || keepsTypes(settings);
+  return changesTypes(settings) || keepsTypes(settings) || settings.isHalfLeft === true;
 }
 
 /** A file that is to be brought to half, or may be, and one that keeps its types, is priced in the types that it stores. */

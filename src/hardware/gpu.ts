@@ -18,6 +18,8 @@ export interface Gpu {
   readonly cudaTflops: number;
   /** FP64: on units of its own, which nearly all boards have few of, and on Tensor Cores where these multiply it. */
   readonly float64Tflops: { readonly cuda: number; readonly tensor?: number | undefined };
+  /** No more than that: a datasheet's GB taken as GiB, of the largest board of that name. */
+  readonly memoryBytes: number;
   /** 1e9 bytes a second. */
   readonly dramGBps: number;
   /** 1e9 bytes a second, all SMs reading. */
@@ -43,7 +45,15 @@ const perClockBounds = {
 
 /** What cannot be true of a row: a mistaken unit, a rate with sparsity. */
 export function* problemsOf(gpu: Gpu): Generator<string> {
-  const rates = [gpu.cudaTflops, gpu.dramGBps, gpu.l2GBps, gpu.l2Bytes, gpu.sharedBytes, gpu.clockMHz];
+  const rates = [
+    gpu.cudaTflops,
+    gpu.memoryBytes,
+    gpu.dramGBps,
+    gpu.l2GBps,
+    gpu.l2Bytes,
+    gpu.sharedBytes,
+    gpu.clockMHz,
+  ];
   if (!rates.every((rate) => rate > 0) || !Number.isInteger(gpu.sms)) yield "a rate is not above zero";
   if (!/^\d+\.\d$/.test(gpu.computeCapability)) yield "compute capability is not like 9.0";
   if (gpu.source.length === 0) yield "no source";

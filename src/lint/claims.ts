@@ -182,6 +182,35 @@ export function keepWithinSteps(listed: readonly Group[], account: readonly Acco
   }
 }
 
+/**
+ * Parts that are all of a step are together no surer than it: its width is of errors that they share, and of passes around them. What is claimed stays
+ * claimed, for a part of what is sure is above zero.
+ */
+export function reachTheirSteps(listed: readonly Group[], account: readonly AccountStep[]): void {
+  for (const { step, saves: whole } of account) {
+    const parts = listed.filter((group) => group.saves !== null && stepIn(account, group) === step);
+    const all = sumOf(parts.map(({ saves }) => saves?.microseconds ?? 0));
+    if (
+      whole === null ||
+      whole.low <= 0 ||
+      parts.length < 2 ||
+      Math.abs(all - whole.microseconds) >= rounding
+    )
+      continue;
+    const roomOf = ({ saves }: Group) => Math.max(0, (saves?.of ?? 0) - (saves?.high ?? 0));
+    const room = sumOf(parts.map(roomOf));
+    const above = Math.max(0, whole.high - sumOf(parts.map(({ saves }) => saves?.high ?? 0)));
+    const below = whole.low / sumOf(parts.map(({ saves }) => saves?.low ?? 0));
+    for (const group of parts) {
+      if (group.saves === null) continue;
+      const { low, high } = group.saves;
+      // No more than its kernels take.
+      const more = room > 0 ? Math.min(1, above / room) * roomOf(group) : 0;
+      group.saves = { ...group.saves, low: low * Math.min(1, below), high: high + more };
+    }
+  }
+}
+
 /** A finding that may save nothing, and is all that its step saves, has the step's interval: the two are one figure. */
 export function alikeTheirSteps(unclaimed: readonly Group[], account: readonly AccountStep[]): void {
   for (const group of unclaimed) {

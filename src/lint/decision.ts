@@ -56,6 +56,13 @@ export interface DecidedFix {
   readonly inLayout: () => DecidedEnd | undefined;
   /** The command that gains most of this file, and less behind `--fix`; undefined where there is none. It decides on half. */
   readonly takenFirst: () => TakenFirst | undefined;
+  /** The same of the file as it is stored, where half is predicted to cost and no command is sure to gain by storing it; undefined elsewhere. */
+  readonly asStored?: () => DecidedAsStored | undefined;
+}
+
+export interface DecidedAsStored {
+  readonly file: Workload;
+  readonly decided: DecidedFix;
 }
 
 /** A file that a command writes, in the types that it then stores: in half with what stays FP32 and the Casts between. */

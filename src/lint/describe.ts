@@ -52,9 +52,28 @@ export function describe(
   };
 }
 
-/** A message with its data in the placeholders. */
+/** What messages count: `{kernels} kernels`, and `{count} of {products} products are`. Other words behind a number may be verbs. */
+const countedNouns =
+  /\{(\w+)\}( of \{(\w+)\})? (block|channel|convolution|group|head|kernel|layer|node|product|row|step|tile)s\b( are\b)?/g;
+
+/** A message with its data in the placeholders, and one of anything in the singular. */
 export function fill(template: string, data: Readonly<Record<string, Datum>>): string {
-  return template.replaceAll(/\{(\w+)\}/g, (whole, key: string) => {
+  const agreed = template.replaceAll(
+    countedNouns,
+    (
+      whole: string,
+      first: string,
+      _: string | undefined,
+      all: string | undefined,
+      noun: string,
+      verb?: string,
+    ) => {
+      const nouns = data[all ?? first] === 1 ? noun : `${noun}s`;
+      const is = verb !== undefined && data[first] === 1 ? " is" : (verb ?? "");
+      return whole.replace(/ \w+s( are)?$/, ` ${nouns}${is}`);
+    },
+  );
+  return agreed.replaceAll(/\{(\w+)\}/g, (whole, key: string) => {
     const value = data[key];
     if (value === undefined) return whole;
     if (typeof value === "number") return formatNumber(value);

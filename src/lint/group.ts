@@ -13,6 +13,8 @@ export interface RawFinding {
   readonly message: string;
   /** What it has in common with findings of other sizes. */
   readonly shared?: string;
+  /** The same without what findings of one cause may differ in. */
+  readonly alike?: string;
   /** Of its node alone. */
   readonly saves: SavingReport | null;
   /** Kernels that it is about. */
@@ -49,10 +51,10 @@ export class Groups {
   readonly #byCause = new Map<string, Group>();
 
   add(finding: RawFinding): void {
-    const { raw, rule, base, message, shared, saves, fix, declined, setting } = finding;
+    const { raw, rule, base, message, alike, saves, fix, declined, setting } = finding;
     // What may save nothing is no part of what is claimed, be the message the same.
     const certainty = declined ?? (mayBeNothing(saves) ? "uncertain" : "");
-    const cause = [rule.code, base, fix, certainty, raw.cause ?? shared ?? message].join("\u0000");
+    const cause = [rule.code, base, fix, certainty, raw.cause ?? alike ?? message].join("\u0000");
     const group = this.#byCause.get(cause);
     if (group === undefined) {
       const covers = new Set(finding.covers);
@@ -61,7 +63,6 @@ export class Groups {
       return;
     }
     group.members.push(finding);
-    if (shared !== undefined && message !== group.message) group.message = shared;
     const known = group.covers.size;
     for (const step of finding.covers) group.covers.add(step);
     group.saves = together(group.saves, saves);
@@ -70,8 +71,16 @@ export class Groups {
   }
 
   all(): Iterable<Group> {
+    for (const group of this.#byCause.values()) group.message = messageOf(group.members) ?? group.message;
     return this.#byCause.values();
   }
+}
+
+/** What all of them are: their own message, the one that they have in common, or that without what they differ in. */
+function messageOf([first, ...others]: readonly RawFinding[]): string | undefined {
+  if (first?.shared === undefined) return first?.message;
+  if (others.every(({ message }) => message === first.message)) return first.message;
+  return others.every(({ shared }) => shared === first.shared) ? first.shared : first.alike;
 }
 
 /** Equal work has one error, so that widths add up whole. */

@@ -6,6 +6,7 @@ import {
   claimedLayout,
   keepWithinSteps,
   lintAccount,
+  reachTheirSteps,
   type States,
   shareOutCopies,
   stepIn,
@@ -70,6 +71,7 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   for (const group of claimed) standings.set(group, standing(group));
   const account = lintAccount(inAccount, states);
   keepWithinSteps(inAccount, account);
+  reachTheirSteps(inAccount, account);
   alikeTheirSteps(
     groups.filter((group) => standings.get(group) === "uncertain"),
     account,

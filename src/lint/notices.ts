@@ -5,7 +5,7 @@ import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { asStoredNotice, isHalf } from "../ir/fix-command.ts";
-import { compact, duration } from "../ir/format.ts";
+import { compact, counted, duration, durationRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import { numbersOf } from "../ops/shape.ts";
 import { countedOnce, pricedBranches } from "../workload/branches.ts";
@@ -13,15 +13,18 @@ import { isOfCodes } from "../workload/codes.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Step, Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
+import { memoryBeyondNotices } from "./beyond-memory.ts";
 import { percentOf } from "./formats.ts";
+import type { HalfBeside } from "./half-beside.ts";
 import type { NoticeReport } from "./result.ts";
 
-/** Of a workload; `asked` is the target, in the precision that it was asked in. */
-export function noticesOf(workload: Workload, asked: Target): NoticeReport[] {
+/** Of a workload; `asked` is the target, in the precision that it was asked in, `half` what that takes where it is left. */
+export function noticesOf(workload: Workload, asked: Target, half?: HalfBeside): NoticeReport[] {
   return [
     ...contradictionNotices(workload.facts),
     ...plannedNotices(workload.timeline),
-    ...storedNotices(asked, workload),
+    ...(half === undefined ? storedNotices(asked, workload) : [halfLeftNotice(half)]),
+    ...memoryBeyondNotices(workload),
     ...workloadNotices(workload),
   ];
 }
@@ -175,13 +178,21 @@ function storedNotices(asked: Target, { target, products }: Workload): NoticeRep
   return [{ code: asStoredNotice, message }];
 }
 
+/** With the command whose account has it, and all that pays in it. */
+function halfLeftNotice({ precision, saves: { microseconds, low, high } }: HalfBeside): NoticeReport {
+  const [name, verb] = [precision.toUpperCase(), high < 0 ? "costs" : "may cost"];
+  const cost = `${duration(-microseconds)} (${durationRange(-high, -low)})`;
+  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all here is of the file as stored; --diff --precision ${precision} tells of ${name}`;
+  return { code: asStoredNotice, message };
+}
+
 /** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */
 function float64Notices(products: readonly CostedProduct[], { gpu }: Target): NoticeReport[] {
   const count = products.filter(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === "fp64").length;
   if (count === 0) return [];
   const { cuda, tensor } = gpu.float64Tflops;
   const rate = `${tensor ?? cuda} TFLOP/s that the datasheet promises of FP64`;
-  const message = `${count} of ${products.length} products ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
+  const message = `${count} of ${counted(products.length, "product")} ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
   return [{ code: "float64", message }];
 }
 
@@ -189,6 +200,6 @@ function float64Notices(products: readonly CostedProduct[], { gpu }: Target): No
 function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
   const count = precision === "int8" ? products.filter(isOfCodes).length : 0;
   if (count === 0) return [];
-  const message = `${count} of ${products.length} products are quantized already: they are predicted as INT8, whatever the stack does with their codes; --precision as-is predicts them as they run`;
+  const message = `${count} of ${counted(products.length, "product")} ${count === 1 ? "is" : "are"} quantized already, and predicted as INT8, whatever the stack does with codes; --precision as-is predicts them as they run`;
   return [{ code: "quantized-already", message }];
 }

@@ -128,16 +128,36 @@ function combinations(choices: readonly (readonly number[])[]): number[][] {
   return all;
 }
 
-/** "67 input channels to 72, 129 filters to 136": the axes that change. */
+type Named = { readonly name: string; readonly size: number };
+
+/** `inputs from 67 to 72 and outputs from 129 to 136`: the axes that change. */
 export function describePadding(
   padding: Padding,
-  axes: readonly { readonly name: string; readonly size: number }[],
+  axes: readonly Named[],
   words: Readonly<Record<string, string>>,
+): string {
+  return describeAxes(padding, axes, words, (padded) => ` to ${padded}`);
+}
+
+/** `inputs from 67 and outputs from 129`: what equal sizes have in common, whichever neighbours decide what they are padded to. */
+export function describeOff(
+  padding: Padding,
+  axes: readonly Named[],
+  words: Readonly<Record<string, string>>,
+): string {
+  return describeAxes(padding, axes, words, () => "");
+}
+
+function describeAxes(
+  padding: Padding,
+  axes: readonly Named[],
+  words: Readonly<Record<string, string>>,
+  to: (padded: number) => string,
 ): string {
   return axes
     .flatMap(({ name, size }) => {
       const padded = padding.sizes.get(name) ?? size;
-      return padded === size ? [] : [`${words[name] ?? name} from ${size} to ${padded}`];
+      return padded === size ? [] : [`${words[name] ?? name} from ${size}${to(padded)}`];
     })
     .join(" and ");
 }

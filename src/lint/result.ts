@@ -3,9 +3,11 @@
 import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { AccountStep, AccountStepName } from "../workload/account.ts";
 import type { ErrorReport } from "./error-report.ts";
+import type { HalfBeside } from "./half-beside.ts";
 
 export type { AccountStep, AccountStepName, WrittenSaving } from "../workload/account.ts";
 export type { ErrorReport } from "./error-report.ts";
+export type { HalfBeside } from "./half-beside.ts";
 
 export type Severity = "error" | "warn" | "info";
 export type Fixability = "safe" | "unsafe" | "none";
@@ -266,6 +268,11 @@ export interface ModelReport {
      * `profile`: measured by whoever ran it, not predicted.
      */
     readonly basis: "measured" | "kernels" | "planned" | "datasheet" | "profile";
+    /**
+     * Set where the target's half is predicted to take longer than the file as it is stored, and no command is sure to gain by storing it: all else is then
+     * told of the file as it is stored.
+     */
+    readonly half?: HalfBeside;
   };
   /** Present where its times are a profile's (`--profile`): `predicted` and the account's first state are then what it measured. */
   readonly profile?: ProfileReport;

@@ -38,6 +38,8 @@ export type RuleFinding<M extends Messages = Messages> = {
      * is what is said of them together.
      */
     readonly shared?: (keyof M & string) | undefined;
+    /** Data of that message in which findings of one cause may differ, as it says them then: sizes that one size is padded to at several places. */
+    readonly alike?: Readonly<Record<string, Datum>> | undefined;
     /** What of its rule a finding is, the same on every target, where messages differ by target; else the message. */
     readonly kind?: string | undefined;
     /** Where one finding differs from its rule. */

@@ -16,6 +16,7 @@ import type { DecidedFix } from "./decision.ts";
 import { withDeclined, withoutHalfLeft, withoutLayoutLeft } from "./declined.ts";
 import { fill } from "./describe.ts";
 import { capped, Groups, type RawFinding, timeOf } from "./group.ts";
+import { type HalfBeside, halfBeside } from "./half-beside.ts";
 import { type Judged, judged } from "./judge.ts";
 import { Ladder, mayBeLater, replaced } from "./ladder.ts";
 import { layersOf } from "./layers.ts";
@@ -32,6 +33,7 @@ import type { AnyRule, RuleFinding } from "./rule.ts";
 import { withoutIdle } from "./share-out.ts";
 import { withStoredAuthor } from "./stored-author.ts";
 import { type Ignored, InModel, Suppressed } from "./suppressed.ts";
+import { sureInParts } from "./sure-parts.ts";
 import { surroundingsOf } from "./surroundings.ts";
 
 export interface LintSettings extends WorkloadSettings {
@@ -56,6 +58,8 @@ export interface LintSettings extends WorkloadSettings {
     readonly node: string;
     readonly op: string;
   }) => string | null;
+  /** Whether it is told in the target's half where nobody would choose that, too: beside another file that is. */
+  readonly isToldInTarget?: boolean | undefined;
   /** What `--fix` makes of it; without an answer, findings say what their rule can repair. */
   readonly decide?: ((workload: Workload) => DecidedFix | undefined) | undefined;
   /** Stacks that a fix must not slow down. */
@@ -92,12 +96,18 @@ export function lintModel<M extends Model>(
 }
 
 /** The same of a model that has been priced with these settings. */
-export function lintWorkload(workload: Workload, settings: LintSettings): ModelReport {
-  const ladder = new Ladder(workload, settings, settings.decide?.(workload));
+export function lintWorkload(asked: Workload, settings: LintSettings): ModelReport {
+  const inTarget = settings.decide?.(asked);
+  const asStored = inTarget?.asStored?.();
+  const stored = settings.isToldInTarget === true ? undefined : asStored;
+  const ladder = new Ladder(stored?.file ?? asked, settings, stored?.decided ?? inTarget);
   const { first } = ladder;
   const inModel = new InModel();
-  const { found: all, suppressed } = findIn(first, first, settings, inModel);
-  const found = withoutHalfLeft(all, first, settings.minSaving);
+  const inFile = (file: LintContext) => findIn(file, file, settings, inModel);
+  const { found: all, suppressed } = inFile(first);
+  const inHalf = stored && inFile(new Ladder(asked, settings, inTarget).first);
+  const inParts = inHalf === undefined ? all : sureInParts(all, inHalf.found, first.decision);
+  const found = withoutHalfLeft(inParts, first, settings.minSaving);
   const later = ladder.after(found);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
@@ -110,11 +120,13 @@ export function lintWorkload(workload: Workload, settings: LintSettings): ModelR
     look: (context) => findIn(context, context, laterRules, inModel).found,
     minSaving: settings.minSaving,
   });
-  const report = assemble(first, settings, told, suppressed);
+  const half = stored === undefined ? undefined : halfBeside(stored.file, asked, settings.cost);
+  const budgets = budgetsOf(asStored?.file ?? asked, settings);
+  const report = assemble(first, settings, { ...told, suppressed, half, budgets });
   if (settings.reportUnused !== true) return report;
   return {
     ...report,
-    notices: [...report.notices, ...inModel.unused(workload.model, wasLookedFor(settings))],
+    notices: [...report.notices, ...inModel.unused(asked.model, wasLookedFor(settings))],
   };
 }
 
@@ -155,7 +167,7 @@ function rawFinding(
   context: LintContext,
   whole: LintContext,
 ): RawFinding {
-  const textOf = (id: string) => fill(rule.messages[id] ?? id, raw.data);
+  const textOf = (id: string, data = raw.data) => fill(rule.messages[id] ?? id, data);
   const fix = fixOf(raw, rule, context);
   const covers = new Set<Step>();
   for (const { node, scope } of raw.covers ?? [raw.at]) {
@@ -169,7 +181,9 @@ function rawFinding(
     rule,
     base,
     message: textOf(raw.message),
-    ...(raw.shared === undefined ? {} : { shared: textOf(raw.shared) }),
+    ...(raw.shared === undefined
+      ? {}
+      : { shared: textOf(raw.shared), alike: textOf(raw.shared, { ...raw.data, ...raw.alike }) }),
     saves: savingReport(raw, covers, whole),
     covers,
     fix,
@@ -215,11 +229,17 @@ function placeOf({ at: { node, scope } }: RuleFinding, { code }: AnyRule) {
   return { code, node: labelOf(siteOf(node, scope).node), op: operatorOf(node) };
 }
 
+interface Told extends Judged {
+  readonly suppressed: Suppressed;
+  /** Set where all else is told of the file as it is stored. */
+  readonly half: HalfBeside | undefined;
+  readonly budgets: Pick<ModelReport, "budgets">;
+}
+
 function assemble(
   context: LintContext,
   settings: LintSettings,
-  { listed, unlisted, below, uncertain, account, described }: Judged,
-  suppressed: Suppressed,
+  { listed, unlisted, below, uncertain, account, described, suppressed, half, budgets }: Told,
 ): ModelReport {
   const { model, facts, timeline } = context;
   const { target } = settings;
@@ -240,7 +260,15 @@ function assemble(
     ...sizes,
     ...foundSizes(model, new Set(sizes.assumed)),
     configFiles: settings.configFiles,
-    predicted: { microseconds, low, high, tensorCoreShare, families, basis },
+    predicted: {
+      microseconds,
+      low,
+      high,
+      tensorCoreShare,
+      families,
+      basis,
+      ...(half === undefined ? {} : { half }),
+    },
     ...(profile === undefined ? {} : { profile }),
     account,
     findings: listed.flatMap(({ findings }) => findings),
@@ -257,11 +285,11 @@ function assemble(
           },
         }
       : {}),
-    ...budgetsOf(context, settings),
+    ...budgets,
     skipped: skippedOf(context),
     notices: [
       ...settings.notices,
-      ...noticesOf(context.workload, target),
+      ...noticesOf(context.workload, target, half),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
@@ -272,9 +300,10 @@ function assemble(
   };
 }
 
-function budgetsOf(context: LintContext, settings: LintSettings): Pick<ModelReport, "budgets"> {
+/** Of what a report tells of, also where that is another file's sake: a budget is kept or not, whoever asks. */
+function budgetsOf(workload: Workload, settings: LintSettings): Pick<ModelReport, "budgets"> {
   const { budgets = [] } = settings;
-  return budgets.length === 0 ? {} : { budgets: budgetReports(budgets, context, settings) };
+  return budgets.length === 0 ? {} : { budgets: budgetReports(budgets, workload, settings) };
 }
 
 function drawingsOf(

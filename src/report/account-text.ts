@@ -1,6 +1,6 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
-import { asStoredNotice, isOfTypes } from "../ir/fix-command.ts";
+import { asStoredNotice, fixFlags, isOfTypes } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
@@ -74,6 +74,9 @@ function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
   if (command === undefined)
     return unsure === true ? `in ${precisionNames[precision]} alone: the file may save nothing` : "";
   if (needsHalf === true) return `${command}, ${asStored(step)}`;
+  // Of a repair that stores no half: lint tells of the same step in what the target computes in.
+  if (precision === "as-is" && command !== fixFlags("safe", "layout").join(" "))
+    return `${command}, as stored`;
   const times = storedTimes(account);
   return times === undefined ? command : `${command}; as stored ${times}`;
 }
@@ -132,11 +135,12 @@ function ifInHalf({ restsOn }: AccountStep): string {
 function layoutWay(step: AccountStep, isBrief: boolean): string {
   const { command = "", castsIn, setting: of } = step;
   const set = isBrief ? "set it, lint with" : "set it, and lint with";
-  const way = of === undefined ? command : `${set} --stack ${of.stack}`;
+  const way = `${of === undefined ? command : `${set} --stack ${of.stack}`}${ifInHalf(step)}`;
   const times = layoutTimes(step);
   if (times !== undefined) return `${way}; as stored ${times}`;
-  if (step.restsOn !== undefined) return `${way}${ifInHalf(step)}`;
-  return castsIn === undefined || command === "" ? way : `${way}, without Casts`;
+  return step.restsOn !== undefined || castsIn === undefined || command === ""
+    ? way
+    : `${way}, without Casts`;
 }
 
 /** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, whose layout is told in half. */

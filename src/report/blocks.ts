@@ -3,6 +3,7 @@ import { assumedText, openSymbols } from "../ir/assumed.ts";
 import { compact, counted, printable } from "../ir/format.ts";
 import { push } from "../ir/group.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
+import { basisNote, isMixed } from "./basis-column.ts";
 import { budgetLines } from "./budget-text.ts";
 import { closingTable, worstFirst } from "./closing-table.ts";
 import type { Palette } from "./color.ts";
@@ -153,8 +154,9 @@ function listOf(scenarios: readonly string[]): string {
   return more > 0 ? `${scenarios.slice(0, mostNamed).join("; ")} and ${more} more` : scenarios.join("; ");
 }
 
-/** On what the predictions rest: by GPU and stack, where that differs. */
+/** On what the predictions rest: by GPU and stack, where that differs and has no column. */
 function basisLine(models: readonly ModelReport[]): string {
+  if (isMixed(models)) return basisNote(models);
   const byBasis = new Map<ModelReport["predicted"]["basis"], Set<string>>();
   for (const { predicted, target } of models) {
     const where = byBasis.get(predicted.basis) ?? new Set();

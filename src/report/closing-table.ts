@@ -1,6 +1,7 @@
 /** @file The table that closes a report of several models: a line each, the worst first. */
 import { counted, printable, shortened } from "../ir/format.ts";
 import type { ModelReport, Severity } from "../lint/result.ts";
+import { basisColumn, isMixed } from "./basis-column.ts";
 import type { Palette } from "./color.ts";
 import {
   type Column,
@@ -24,6 +25,7 @@ const columns: readonly Column[] = [
     alignment: "left",
     text: (model) => shortened(printable(titled(model).path), longestName),
   },
+  basisColumn,
   { title: "predicted", alignment: "right", text: (model) => timeText(model, standingOf(model)?.now) },
   storedColumn,
   { title: "after --fix", alignment: "right", text: (model) => timeText(model, standingOf(model)?.afterFix) },
@@ -38,8 +40,12 @@ const columns: readonly Column[] = [
 export function closingColumns(models: readonly ModelReport[]): readonly Column[] {
   const isSkipped = models.some(({ skipped }) => skipped.length > 0);
   const isStored = models.some(hasStoredTime);
+  const isBased = isMixed(models);
   return columns.filter(
-    (column) => (column.title !== "skipped" || isSkipped) && (column !== storedColumn || isStored),
+    (column) =>
+      (column.title !== "skipped" || isSkipped) &&
+      (column !== storedColumn || isStored) &&
+      (column !== basisColumn || isBased),
   );
 }
 

@@ -3,7 +3,7 @@
 import type { CompareReport, KernelChange, ModelComparison } from "../compare/result.ts";
 import type { TensorChange } from "../fix/diff.ts";
 import { assumedText } from "../ir/assumed.ts";
-import { duration, printable } from "../ir/format.ts";
+import { counted, duration, printable } from "../ir/format.ts";
 import type { Finding } from "../lint/result.ts";
 import { budgetLines } from "./budget-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -171,7 +171,9 @@ function sideNotes({ base, head }: ModelComparison): string[] {
       ? []
       : [
           ...side.notices.map(({ message }) => message),
-          ...(side.skipped > 0 ? [`${side.path}: ${side.skipped} nodes have no predicted time`] : []),
+          ...(side.skipped > 0
+            ? [`${side.path}: ${counted(side.skipped, "node has", "nodes have")} no predicted time`]
+            : []),
         ],
   );
   const assumed = (head ?? base)?.assumed ?? [];

@@ -2,6 +2,7 @@
 
 import { printable } from "../ir/format.ts";
 import type { LayerReport, LintReport } from "../lint/result.ts";
+import { basisColumn, isMixed } from "./basis-column.ts";
 
 export type Cell = string | number | boolean;
 
@@ -38,10 +39,12 @@ export function renderCsv(report: LintReport): string {
   const hasScenarios = report.models.some(({ scenario }) => scenario !== undefined);
   const isMeasured = report.models.some(({ profile }) => profile !== undefined);
   const columns = isMeasured ? [...own, predictedColumn] : own;
-  const titles = ["model", ...(hasScenarios ? ["scenario"] : [])];
+  const isBased = isMixed(report.models);
+  const titles = ["model", ...(hasScenarios ? ["scenario"] : []), ...(isBased ? [basisColumn.title] : [])];
   const lines = [[...titles, ...columns.map(([name]) => name)].join(",")];
-  for (const { path, scenario = "", layers } of report.models) {
-    const where = hasScenarios ? [path, scenario] : [path];
+  for (const model of report.models) {
+    const { path, scenario = "", layers } = model;
+    const where = [path, ...(hasScenarios ? [scenario] : []), ...(isBased ? [basisColumn.text(model)] : [])];
     for (const layer of layers ?? []) {
       lines.push([...where, ...columns.map(([, value]) => value(layer))].map(cellText).join(","));
     }

@@ -10,6 +10,7 @@ import { accountLines } from "./account-table.ts";
 import { takenFirstText } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import { type Headline, headlineOf, slowerText } from "./fix-view.ts";
+import { foldedLines } from "./fold.ts";
 import { measuredLines } from "./measured-text.ts";
 import type { ColorLevel } from "./render.ts";
 
@@ -19,23 +20,31 @@ export interface FixTextOptions {
   readonly diff: boolean;
   /** What half precision knew of the sizes of values. */
   readonly ranges: string | undefined;
+  /** Of the terminal; undefined where the text does not go to one. */
+  readonly columns?: number | undefined;
 }
 
 export function renderFixText(outcome: FixOutcome, options: FixTextOptions): string {
   const palette = paletteOf(options.color);
-  const title = palette.heading(printable(outcome.path));
-  if (!outcome.changed) {
-    const failed = failedLines(outcome, palette);
-    const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
-    pushAll(said, measured(outcome));
-    if (outcome.written) pushAll(said, resultLines(outcome, palette));
-    return `${[title, ...said].join("\n")}${blockedText(outcome, palette)}\n`;
-  }
-  const account = accountLines(outcome.account);
+  const said = outcome.changed ? changedLines(outcome, options, palette) : sameLines(outcome, palette);
+  const lines = [palette.heading(printable(outcome.path)), ...said, ...blockedLines(outcome, palette)];
+  return `${foldedLines(lines, options.columns).join("\n")}\n`;
+}
+
+function sameLines(outcome: FixOutcome, palette: Palette): string[] {
+  const failed = failedLines(outcome, palette);
+  const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
+  pushAll(said, measured(outcome));
+  if (outcome.written) pushAll(said, resultLines(outcome, palette));
+  return said;
+}
+
+function changedLines(outcome: FixOutcome, options: FixTextOptions, palette: Palette): string[] {
+  const account = accountLines(outcome.account, { columns: options.columns });
   const first = takenFirstText(outcome.account, outcome.written);
   const slower = slowerText(outcome);
   const said = [slower, first].flatMap((text) => (text === undefined ? [] : `  ${text}`));
-  const lines = [title, `  ${timeText(outcome, palette)}`, ...account, ...said, `  ${sizeText(outcome)}`];
+  const lines = [`  ${timeText(outcome, palette)}`, ...account, ...said, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
   for (const [index, { pass, message, microseconds }] of changes.entries()) {
     const next = changes[index + 1];
@@ -47,8 +56,7 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
   for (const text of assumedText(assumed, outcome.assumed)) lines.push(`  ${printable(text)}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   const differences = options.diff ? diffLines(outcome, palette) : [];
-  const all = [...lines, ...differences, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
-  return `${all.join("\n")}${blockedText(outcome, palette)}\n`;
+  return [...lines, ...differences, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
 }
 
 function measured({ measurement }: FixOutcome): string[] {
@@ -147,7 +155,7 @@ export function failureAdvice(failed: readonly Pick<FixOutcome["notes"][number],
 }
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
-function blockedText({ notes, changed }: FixOutcome, palette: Palette): string {
+function blockedLines({ notes, changed }: FixOutcome, palette: Palette): string[] {
   const counts = new Map<string, number>();
   for (const { kind, pass, message, rule } of notes) {
     // Where nothing is turned, what has no NHWC is why.
@@ -158,7 +166,7 @@ function blockedText({ notes, changed }: FixOutcome, palette: Palette): string {
     ([message, count]) => `  note   ${message}${count > 1 ? ` (${count}×)` : ""}`,
   );
   pushAll(lines, leftLines(notes));
-  return lines.length === 0 ? "" : `\n${lines.map((line) => palette.dim(printable(line))).join("\n")}`;
+  return lines.map((line) => palette.dim(printable(line)));
 }
 
 /** Layers that are named before the rest is counted; the JSON report names all. */

@@ -18,6 +18,7 @@ const gpuColumns: readonly (readonly [string, (gpu: Gpu) => string])[] = [
   ["fp8", ({ tensorTflops }) => rate(tensorTflops.fp8)],
   ["fp32", ({ cudaTflops }) => rate(cudaTflops)],
   ["fp64", ({ float64Tflops: { cuda, tensor } }) => rate(tensor ?? cuda)],
+  ["memory GiB", ({ memoryBytes }) => String(Math.round(memoryBytes / (1024 * MiB)))],
   ["DRAM GB/s", ({ dramGBps }) => String(dramGBps)],
   ["L2 MiB", ({ l2Bytes }) => String(Math.round(l2Bytes / MiB))],
 ];

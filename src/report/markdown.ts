@@ -4,6 +4,7 @@ import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent, significant } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { accountCells, predictedIn } from "./account-text.ts";
+import { basisNote } from "./basis-column.ts";
 import { budgetItems } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
@@ -50,12 +51,14 @@ function scenarioSection(group: ModelGroup): string[] {
   const files = new Set(group.flatMap(({ configFiles }) => configFiles));
   const configured = files.size > 0 ? [`- configured by ${[...files].map(code).join(", ")}`] : [];
   const target = sharedTarget(group);
+  const basis = basisNote(group);
   return [
     `## ${code(group[0].path)}`,
     "",
     ...(target === "" ? [] : [`${escaped(target)}.`, ""]),
     ...table,
     "",
+    ...(basis === "" ? [] : [`${escaped(basis)}.`, ""]),
     ...(failures.length + configured.length > 0 ? [...failures, ...configured, ""] : []),
   ];
 }

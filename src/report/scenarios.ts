@@ -2,6 +2,7 @@
 import { counted, percent, printable, shortened } from "../ir/format.ts";
 import { deriveSum } from "../ir/symbols.ts";
 import type { BudgetReport, Finding, ModelReport, Severity } from "../lint/result.ts";
+import { basisColumn, isMixed } from "./basis-column.ts";
 import { bestStepText, standingOf } from "./standing.ts";
 import { pricedText } from "./unpriced.ts";
 
@@ -54,7 +55,7 @@ export function scenarioColumns(group: ModelGroup): readonly Column[] {
   const shown = figures.filter(
     (column) => (column.title !== perSample || samples.size > 1) && (column !== storedColumn || isStored),
   );
-  return [...name, ...axes, ...shown];
+  return [...name, ...axes, ...(isMixed(group) ? [basisColumn] : []), ...shown];
 }
 
 interface Axis extends Column {

@@ -18,6 +18,15 @@ export function pricedAt(workload: Workload, precision: Precision, cost: CostMod
   return repriced(workload, target, cost);
 }
 
+/** The same, its products priced anew with it: what rules look at. */
+export function pricedAnew(
+  { facts, target, timelineOf }: Workload,
+  precision: Precision,
+  cost: CostModel,
+): Workload {
+  return priceFacts(facts, { target: { ...target, precision }, cost, timelineOf });
+}
+
 /** The same on a stack that joins the same kernels, and differs by a setting; a measured kernel in the measure of its own time. */
 export function pricedOn(workload: Workload, stack: Stack, cost: CostModel): Workload {
   return repriced(workload, { ...workload.target, stack }, cost);

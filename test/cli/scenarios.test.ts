@@ -16,7 +16,7 @@ describe("several values of flags", () => {
     const [title, facts, , names, ...rows] = stdout.split("\n");
     expect([title, facts]).toEqual(["head.onnx", "  1 node, 206 M parameters; cudnn, fp16; 4 scenarios"]);
     expect(names?.trim().split(/ {2,}/)).toEqual([
-      ...["gpu", "batch", "predicted", "after --fix", "a sample", "Tensor Cores"],
+      ...["gpu", "batch", "basis", "predicted", "after --fix", "a sample", "Tensor Cores"],
       ...["errors", "warnings", "best step"],
     ]);
     expect(rows.slice(0, 4).map((row) => row.trim().split(/ {2,}/).slice(0, 2))).toEqual([

@@ -1,8 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { safeFix } from "../../src/api/fix-settings.ts";
+import { planOf } from "../../src/api/options.ts";
+import { fixSettings } from "../../src/api/plan-fix.ts";
+import { withTimelines } from "../../src/api/timelines.ts";
 import { diffModels } from "../../src/fix/diff.ts";
-import { modelFromBytes } from "../../src/onnx/open.ts";
+import { runFix } from "../../src/fix/make.ts";
+import { outcomeOf } from "../../src/fix/outcome.ts";
+import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
 import { renderFixText } from "../../src/report/fix-text.ts";
+import textWidth from "../../src/report/text-width.ts";
+import { zooModel } from "../zoo.ts";
 
 const options = { name: "diff", opset: 17 };
 
@@ -69,3 +77,27 @@ describe("a diff", () => {
     expect(text).toContain("tensors: … and 140,000 more");
   }, 30_000);
 });
+
+it("is folded to a terminal as lint's report is, commands whole", async () => {
+  const outcome = await repairOutcome("swin_tiny");
+  const options = { color: 0, diff: true, ranges: "constants alone (its weights are not there)" } as const;
+  const whole = renderFixText(outcome, options);
+  expect(whole.split("\n").some((line) => textWidth(line) > 80)).toBe(true);
+  const folded = renderFixText(outcome, { ...options, columns: 80 });
+  // A name that is longer than that is left whole.
+  for (const line of folded.split("\n"))
+    if (textWidth(line) > 80) expect(line.trim().split(/ +/).length).toBeLessThanOrEqual(3);
+  const words = (text: string) => text.split(/\s+/).toSorted();
+  expect(words(folded)).toEqual(words(whole));
+  expect(folded).toContain("--diff --precision fp16");
+});
+
+async function repairOutcome(name: string) {
+  return withTimelines(() => {
+    using model = openModel(zooModel(name));
+    const fix = runFix(model, fixSettings(planOf(model.path, { stack: "ort-cuda" }), safeFix));
+    const judged = { ...fix, left: [], reverted: [], measurement: null };
+    const outcome = outcomeOf({ path: model.path, destination: model.path }, model, judged);
+    return { ...outcome, written: false, proof: null, bytes: 0, dataFiles: [], unreferenced: [] };
+  });
+}

@@ -13,7 +13,7 @@ import { expectParts, expectSteps, rounding } from "./sums.ts";
 /** A kernel a node, and all that is found listed: in branches it is their author's. */
 function reportOf(body: Body, precision: Precision = "fp16", stack: StackId = "cudnn"): ModelReport {
   using opened = modelFromBytes(branching(body));
-  return lint(opened, { precision, stack, decided: true });
+  return lint(opened, { precision, stack, decided: true, isToldInTarget: true });
 }
 
 const relus = (count: number): Body => Array.from({ length: count }, () => "relu");
@@ -171,3 +171,39 @@ function paddedWidth({ groups }: ModelReport, size: number): number {
   const said = groups.find(({ code, message }) => code === "TC102" && message.includes(`from ${size} to `));
   return Number(said?.message.match(/ to (\d+)/)?.[1] ?? size);
 }
+
+describe("equal products of branches", () => {
+  const width = 1001;
+  function chosen(yes: number, no: number): ModelReport {
+    const bytes = model({ name: "equal", opset: 17 }, (graph) => {
+      graph.input("chosen", [], "bool");
+      const x = graph.input("x", [256, width]);
+      const branch = (name: string, products: number) => {
+        const inner = graph.inner(name);
+        let value = inner.node("Relu", [x]);
+        for (let at = 0; at < products; at++)
+          value = inner.node("MatMul", [value, inner.weight([width, width])]);
+        inner.output(value);
+        return { graph: inner };
+      };
+      const branches = { then_branch: branch("yes", yes), else_branch: branch("no", no) };
+      graph.output(graph.node("If", ["chosen"], branches));
+    });
+    using opened = modelFromBytes(bytes);
+    return lint(opened, { precision: "fp16", stack: "cudnn", decided: true });
+  }
+
+  it.each([
+    [3, 1],
+    [3, 0],
+    [2, 2],
+  ])("of one size that is off are one entry, whatever each is padded to: %i and %i", (yes, no) => {
+    const { groups, findings } = chosen(yes, no);
+    const found = groups.filter(({ code }) => code === "TC102");
+    expect(found.map(({ findings: members }) => members.length)).toEqual([yes + no]);
+    expect(found[0]?.message).toMatch(/off the multiple of 8/);
+    // Where they are padded to different sizes, each finding has its own.
+    for (const { message } of findings.filter(({ code }) => code === "TC102"))
+      expect(message).toMatch(/1001×1001.* from 1001 to \d+/);
+  });
+});

@@ -70,6 +70,7 @@ export function expectParts({ account, groups, unlisted, findings }: ModelReport
     expect(sum).toBeLessThanOrEqual((whole ?? 0) + rounding);
   }
   for (const { code, step, saves } of groups) expectWithin(account, { code, step, saves });
+  for (const step of account) expectReached(step, groups);
   const layout = groups.filter(({ step }) => step === "layout");
   const step = account.find((each) => each.step === "layout");
   expect(layout.length > 0, "the layout step has its findings").toBe(step !== undefined);
@@ -93,6 +94,27 @@ function expectWithin(
   const most = Math.max(saves.microseconds, whole.high);
   expect(Math.abs(saves.high - most), code).toBeLessThan(rounding);
   if (whole.low > 0) expect(Math.abs(saves.low - whole.low), code).toBeLessThan(rounding);
+}
+
+/** Parts that are all of a step are together no surer than it is. */
+function expectReached({ step, saves: whole }: AccountStep, groups: ModelReport["groups"]): void {
+  const parts = groups.flatMap((group) => (group.step === step && group.saves !== null ? [group.saves] : []));
+  const sumOf = (end: (saving: Saving) => number) => parts.reduce((sum, part) => sum + end(part), 0);
+  const isAll = Math.abs(sumOf(({ microseconds }) => microseconds) - (whole?.microseconds ?? 0)) < rounding;
+  if (whole === null || parts.length < 2 || !isAll || whole.low <= 0) return;
+  // As far as their kernels take that much.
+  const most = Math.min(
+    whole.high,
+    parts.reduce((sum, { of }) => sum + of, 0),
+  );
+  expect(
+    sumOf(({ high }) => high),
+    step,
+  ).toBeGreaterThanOrEqual(most - rounding);
+  expect(
+    sumOf(({ low }) => low),
+    step,
+  ).toBeLessThanOrEqual(whole.low + rounding);
 }
 
 /** Their messages are about kernels that go: Transposes that nobody needs, and what is known before the model runs. */

@@ -23,6 +23,8 @@ import { reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
 import type { Workload } from "../../src/workload/workload.ts";
 import { writtenBetween } from "../../src/workload/written.ts";
+import { temporaryFolder } from "../cli/models.ts";
+import { writeInline } from "../fix/models.ts";
 import { options } from "../report/sample.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { rounding } from "./sums.ts";
@@ -121,7 +123,7 @@ describe.each(["ort-cuda", "cudnn"] as const)("on %s", (stack) => {
 });
 
 test("what no file is sure of is no error, and its step says that it may save nothing", async () => {
-  const report = await lint(zooModel("siamese"), { stack: "ort-cuda" });
+  const report = await lint(zooModel("dlrm"), { stack: "inductor" });
   const { account, uncertain, groups } = report;
   const safe = account.find(({ step }) => step === "safe");
   expect(safe).toMatchObject({ needsHalf: true, unsure: true });
@@ -134,6 +136,20 @@ test("what no file is sure of is no error, and its step says that it may save no
     exitZero: false,
   });
   expect(verdict.exitCode).toBe(0);
+});
+
+test("what half costs is beside the file as it is stored, which all else is of", async () => {
+  const { predicted, account, notices } = await lint(zooModel("siamese"), { stack: "ort-cuda" });
+  expect(account.map(({ precision }) => precision)).not.toContain("fp16");
+  expect(predicted.half?.microseconds).toBeGreaterThan(predicted.microseconds);
+  expect(predicted.half?.saves.microseconds).toBeCloseTo(
+    predicted.microseconds - (predicted.half?.microseconds ?? Number.NaN),
+    6,
+  );
+  expect(notices.find(({ code }) => code === "as-stored")?.message).toContain("--diff --precision fp16");
+  // The account of a repair that stores no half is the same.
+  const made = await fix(zooModel("siamese"), { stack: "ort-cuda", dryRun: true });
+  expect(made.account?.[0]).toEqual(account[0]);
 });
 
 test("where padding is solved for, Casts are known, be half not sure to save anything without them", async () => {
@@ -171,4 +187,18 @@ test("half whose Casts may take what it saves is said to be so by its row and it
   const text = renderText(reportOf([report], "0"), { ...options, verbose: true });
   expect(text).toMatch(/not claimed\n(.*\n)* .*TC201 fp32-compute .* may save 32\.\d µs\n/);
   expect(text).toContain("; no fix is sure to gain");
+});
+
+test("what --fix is sure to repair is claimed of the file as it is stored, too", async () => {
+  using folder = temporaryFolder();
+  writeInline(folder.path);
+  const report = await lint(`${folder.path}/model.onnx`, { minSaving: 0 });
+  expect(report.predicted.half).toBeDefined();
+  expect(report.account.find(({ step }) => step === "safe")?.saves?.low).toBeGreaterThan(0);
+  const safe = report.groups.filter(({ step }) => step === "safe");
+  expect(safe.length).toBeGreaterThan(0);
+  for (const { fixCommand, saves } of safe) {
+    expect(fixCommand).toBe("--fix");
+    expect(saves?.low).toBeGreaterThan(0);
+  }
 });

@@ -4,7 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
-import { decidedBy, type FixChoice, repairOf, safeFix } from "../../src/api/fix-settings.ts";
+import { decidedBy } from "../../src/api/decided-fix.ts";
+import { type FixChoice, repairOf, safeFix } from "../../src/api/fix-settings.ts";
 import { planOf } from "../../src/api/options.ts";
 import { rulesOf } from "../../src/api/plugins.ts";
 import { settingsOf, withTimelines } from "../../src/api/timelines.ts";

@@ -1,6 +1,7 @@
 /** A file that tc-lint wrote has no error and no warning that its model did not have, unless a command takes it: there is one decision. */
 import { describe, expect } from "vitest";
-import { decidedBy, type FixChoice, repairOf, safeFix } from "../../src/api/fix-settings.ts";
+import { decidedBy } from "../../src/api/decided-fix.ts";
+import { type FixChoice, repairOf, safeFix } from "../../src/api/fix-settings.ts";
 import { planOf } from "../../src/api/options.ts";
 import { rulesOf } from "../../src/api/plugins.ts";
 import { settingsOf, withTimelines } from "../../src/api/timelines.ts";

@@ -28,6 +28,14 @@ test.each([
   expect(way).toMatch(how);
 });
 
+test("safe fixes of a repair that leaves half are told as stored, and say so", () => {
+  const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
+  const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "as-is" };
+  const wayOf = (command: string) => accountCells({ ...safe, command }, [exported, safe])[3];
+  expect(wayOf("--fix --unsafe-fixes")).toBe("--fix --unsafe-fixes, as stored");
+  expect(wayOf("--fix")).toBe("--fix");
+});
+
 test("where it is known what writing half takes, its step says so, and what the file saves", () => {
   const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
   const unnamed: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
@@ -223,7 +231,11 @@ describe("a repair's steps", () => {
     const asIs = { precision: "as-is" } as const;
     const account = [exported, { ...safe, ...asIs }, { ...layout, ...asIs, saves: costs }];
     const given = "--fix --layout nhwc";
-    expect(ways(account, { nhwc: true, nhwcOnlyWhereFaster: false })).toEqual(["", given, given]);
+    expect(ways(account, { nhwc: true, nhwcOnlyWhereFaster: false })).toEqual([
+      "",
+      `${given}, as stored`,
+      given,
+    ]);
   });
 
   test("that --fix alone does not take name no command, and where Casts are told", () => {

@@ -126,6 +126,35 @@ describe("several scenarios", () => {
     expect(renderCsv(reportOf(samples, "1"))).toMatch(/^model,graph,/);
   });
 
+  test("say in each row what it rests on, where that differs", () => {
+    const onDatasheet = modelReport({ account }).predicted;
+    const mixed = [
+      scenario("a100", "a100", 1, {
+        predicted: { ...onDatasheet, basis: "datasheet" },
+        layers: samples[0]?.layers ?? [],
+      }),
+      scenario("h200", "h200", 1, {
+        predicted: { ...onDatasheet, basis: "kernels" },
+        layers: samples[0]?.layers ?? [],
+      }),
+    ];
+    const of = (models: readonly ModelReport[]) => reportOf(models, "0.0.0-test");
+    const plain = of(mixed.map(({ layers: _, ...model }) => model));
+    for (const text of [renderText(plain, options), renderMarkdown(plain, options)]) {
+      expect(text).toMatch(/a100\W+datasheet/);
+      expect(text).toMatch(/h200\W+fitted/);
+      expect(text).toContain("no figure to compare with those of other rows");
+    }
+    expect(renderCsv(of(mixed))).toMatch(/^model,scenario,basis,graph,.*\r\n[^,]*,a100,datasheet,/);
+    const alike = mixed.map((model) => ({ ...model, predicted: onDatasheet }));
+    for (const text of [
+      renderText(of(alike), options),
+      renderMarkdown(of(alike), options),
+      renderCsv(of(alike)),
+    ])
+      expect(text).not.toContain("basis");
+  });
+
   test("as SARIF and annotations, a finding once, as it is where it is worst", () => {
     const [run] = JSON.parse(renderSarif(report, options)).runs;
     expect(run.artifacts).toHaveLength(1);

@@ -1,6 +1,6 @@
 /** @file Lints a model in tests, with every threshold open: what rules say, before anything is left out. */
 import { rules } from "../../rules/index.ts";
-import { decidedBy } from "../../src/api/fix-settings.ts";
+import { decidedBy } from "../../src/api/decided-fix.ts";
 import { createCostModel } from "../../src/cost/model.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { findStack, type StackId } from "../../src/hardware/stacks.ts";
@@ -21,6 +21,8 @@ export interface LintOptions {
   readonly dims?: ReadonlyMap<string, number>;
   /** Asks what `--fix` makes of it, as the tool does. */
   readonly decided?: boolean;
+  /** In the target's half where that costs, too: for reports that are compared with each other. */
+  readonly isToldInTarget?: boolean;
 }
 
 const cost = createCostModel();
@@ -48,6 +50,7 @@ export function lint(model: OpenModel, options: LintOptions = {}): ModelReport {
     notices: [],
     configFiles: [],
     dims,
+    isToldInTarget: options.isToldInTarget,
   };
   const report = lintModel(model, options.decided === true ? decidedBy(model, settings) : settings);
   return { ...report, findings: [...report.findings, ...(report.unlisted?.findings ?? [])] };

@@ -84,7 +84,7 @@ export async function runFix(
     await writeFixReports(entries, undefined, flags);
     return Math.max(fixed, await untrackedCode(fix.dryRun ? done.map(({ path }) => path) : results, flags));
   }
-  await writeFixText("\n", flags, false);
+  await writeFixText(() => "\n", flags, false);
   const repaired = new Set(entries.flatMap(({ written, destination }) => (written ? destination : [])));
   const write = (report: LintReport, shown: LintFlags) => writeFixReports(entries, report, shown);
   return Math.max(fixed, await lint(results, { write, repaired }));
@@ -179,7 +179,7 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
   const slower = slowerText(outcome);
   if (slower !== undefined) complain(`${plan.path}: ${slower}`);
   await writeFixText(
-    renderFixText(outcome, { color, diff: fix.dryRun, ranges }),
+    (columns) => renderFixText(outcome, { color, diff: fix.dryRun, ranges, columns }),
     flags,
     fix.only || fix.dryRun,
   );

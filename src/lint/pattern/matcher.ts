@@ -1,4 +1,5 @@
 /** @file Holds a pattern against a graph, from the node that it ends in upwards, choice after choice until one fits. */
+import { counted } from "../../ir/format.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { Bindings } from "./bindings.ts";
 import { boundShape, checks, wrongAttribute, wrongCondition, wrongDtype } from "./constraints.ts";
@@ -114,7 +115,7 @@ export class Matcher {
   #isOnly(value: Value, found: Bindings, at: At): boolean {
     const readers = new Set(value.consumers);
     if (!value.isOutput && readers.size === 1) return true;
-    const what = value.isOutput ? "an output of the graph" : `read by ${readers.size} nodes`;
+    const what = value.isOutput ? "an output of the graph" : `read by ${counted(readers.size, "node")}`;
     this.#miss(found, at, "a result that is read once (only)", () => `${describeValue(value)}, ${what}`);
     return false;
   }

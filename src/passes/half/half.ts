@@ -1,4 +1,5 @@
 /** @file The half pass: weights and products to half precision, with FP32 where there is evidence for it. */
+import { counted } from "../../ir/format.ts";
 import type { Node } from "../../ir/model.ts";
 import { labelOf, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
@@ -40,7 +41,7 @@ function run(context: PassContext): PassResult {
   const microseconds = savedBy(patch, context);
   if (halfOnlyWhereFaster === true && nhwcFollows !== true && (microseconds ?? 0) <= 0)
     return { patch: new Patch(), notes: [slowerNote(label), ...kept] };
-  const message = `${chosen.size} of ${graph.nodes.length} nodes and ${constants} constants in ${label}, with ${casts} Casts`;
+  const message = `${chosen.size} of ${counted(graph.nodes.length, "node")} and ${counted(constants, "constant")} in ${label}, with ${casts} Cast${casts === 1 ? "" : "s"}`;
   const changed: PassNote = {
     kind: "changed",
     node: undefined,

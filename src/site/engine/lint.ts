@@ -1,6 +1,7 @@
 /** @file What the page is asked for first: the report of the models that were dropped. */
+
+import { decidedReport } from "../../api/decided-fix.ts";
 import { failureOf } from "../../api/failed-report.ts";
-import { decidedReport } from "../../api/fix-settings.ts";
 import type { ModelReport } from "../../lint/result.ts";
 import type { OpenModel } from "../../onnx/read-model.ts";
 import { renderJson } from "../../report/json.ts";

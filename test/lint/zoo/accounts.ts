@@ -5,7 +5,7 @@ import type { StackId } from "../../../src/hardware/stacks.ts";
 import type { AccountStep, ModelReport } from "../../../src/lint/result.ts";
 import { standingOf } from "../../../src/report/standing.ts";
 import { eachModel, zooModel, zooNames } from "../../zoo.ts";
-import { expectAlike, expectKernelsStay, expectParts, expectRanked, expectSteps } from "../sums.ts";
+import { expectAlike, expectKernelsStay, expectParts, expectRanked, expectSteps, rounding } from "../sums.ts";
 import type { ZooReports } from "./reports.ts";
 
 /** Planning repairs takes longer than pricing them; every kind of layer is in these. */
@@ -23,6 +23,7 @@ export function testAccounts(reports: ZooReports): void {
       expectParts(report);
       expectKernelsStay(report);
       expectEnd(report);
+      expectChosen(report);
     },
     60_000,
   );
@@ -53,6 +54,21 @@ export async function expectDiff(file: string, report: ModelReport, stack: Stack
   }
   expect(account?.map(({ step }) => step)).toEqual(shared.map(({ step }) => step));
   for (const [index, step] of shared.entries()) expectAlike(account?.[index], step);
+}
+
+/**
+ * The headline, which shares and severities are of, is no state that takes longer than the file as it is stored, but on the way to one in half that a
+ * command is sure to gain by.
+ */
+function expectChosen({ account, predicted }: ModelReport): void {
+  const [stored] = account;
+  const isReached = account.some(
+    ({ command, step, written }) =>
+      command?.includes("--precision") === true ||
+      (step === "layout" && command !== undefined && written === undefined),
+  );
+  if (stored === undefined || isReached) return;
+  expect(predicted.microseconds).toBeLessThanOrEqual(stored.microseconds + rounding);
 }
 
 /** What tables end at is a row of the account, or what that says of the file as it is stored: of a file that commands are sure to make, with a setting and its author. */
