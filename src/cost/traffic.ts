@@ -99,7 +99,8 @@ export function sketchTraffic(
       log2(bytes),
       log2(read / Math.max(written, 1)),
       alignmentClass(columns * width),
-      alignmentClass(rows * width),
+      // Of walks, round rows tell which operators were measured there, not what roundness costs.
+      variant === undefined ? 0 : alignmentClass(rows * width),
       log2(microseconds),
       memory / microseconds,
       width,

@@ -65,8 +65,8 @@ function partsText({ microseconds, withoutCasts = 0, withSetting }: CountedFindi
     .join("");
 }
 
-/** What is counted, and why it is not listed. */
-export function countedNotes({ belowThreshold: below, uncertain }: CountedModel): string[] {
+/** What is counted, and why it is not listed; in brief without what its parts would take. */
+export function countedNotes({ belowThreshold: below, uncertain }: CountedModel, isBrief = false): string[] {
   const notes: string[] = [];
   if (below.count > 0) {
     const what = counted(below.count, "finding");
@@ -75,9 +75,8 @@ export function countedNotes({ belowThreshold: below, uncertain }: CountedModel)
   }
   if (uncertain.count > 0) {
     const what = counted(uncertain.count, "finding");
-    notes.push(
-      `${what} may save nothing (predicted ${duration(uncertain.microseconds)}${partsText(uncertain)})`,
-    );
+    const parts = isBrief ? "" : partsText(uncertain);
+    notes.push(`${what} may save nothing (predicted ${duration(uncertain.microseconds)}${parts})`);
   }
   return notes;
 }

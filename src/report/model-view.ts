@@ -11,7 +11,7 @@ import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts
 
 /**
  * How much is said where a terminal shows little: all; shares and files by name in the place of times and paths; and besides no intervals, which
- * is said.
+ * is said, and no parts of what may save nothing.
  */
 export type Detail = "full" | "short" | "brief";
 

@@ -8,6 +8,7 @@ export interface View {
   readonly above: readonly string[];
   readonly account: readonly string[];
   readonly entries: readonly (readonly string[])[];
+  readonly notes: readonly string[];
 }
 
 /** What stands around the findings, and these. */
@@ -18,16 +19,13 @@ export interface Layout {
 }
 
 /** As they are best read first: gaps above the account, and then above the notes, yield to what is worst, and then all that the next view lacks. */
-export function* layoutsOf(
-  views: readonly ((this: void) => View)[],
-  said: readonly string[],
-): Generator<Layout> {
+export function* layoutsOf(views: readonly ((this: void) => View)[]): Generator<Layout> {
   for (const viewOf of views) {
-    const { above, account, entries } = viewOf();
+    const { above, account, entries, notes } = viewOf();
     const tight = [...above, ...account];
-    yield { head: [...above, ...spaced(account)], entries, notes: spaced(said) };
-    yield { head: tight, entries, notes: spaced(said) };
-    yield { head: tight, entries, notes: said };
+    yield { head: [...above, ...spaced(account)], entries, notes: spaced(notes) };
+    yield { head: tight, entries, notes: spaced(notes) };
+    yield { head: tight, entries, notes };
   }
 }
 

@@ -57,7 +57,7 @@ function modelLines(
   const views = detailsOf(model, columns).map(
     (detail) => () => viewLines(model, top, { ...options, detail }, palette),
   );
-  const layout = fittingLayout(layoutsOf(views, noteLines(model, options, palette)), screen);
+  const layout = fittingLayout(layoutsOf(views), screen);
   const findings = fitting(layout.entries, roomBeside(layout, screen), screen.width, palette);
   const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
   const whole = { ...options, detail: "full" } as const;
@@ -77,6 +77,7 @@ function viewLines(model: ModelReport, top: readonly string[], options: ViewOpti
     above: [...top, ...headerLines(model, options, palette)],
     account: stepLines(model, options),
     entries: entriesOf(model).map((entry) => entryLines(entry, model, options, palette)),
+    notes: noteLines(model, options, palette),
   };
 }
 
@@ -92,11 +93,11 @@ function errorLines({ error }: ModelReport, palette: Palette): string[] {
 }
 
 /** What is not listed, what was assumed, and what is odd. */
-function noteLines(model: ModelReport, { verbose }: RenderOptions, palette: Palette): string[] {
+function noteLines(model: ModelReport, { verbose, detail }: ViewOptions, palette: Palette): string[] {
   const notes: string[] = [];
   const { skipped, suppressed, notices } = model;
   for (const note of profileNotes(model)) notes.push(printable(note));
-  const unlisted = countedNotes(model);
+  const unlisted = countedNotes(model, detail === "brief");
   if (unlisted.length > 0) notes.push(`${unlisted.join("; ")}${verbose ? "" : ": --verbose lists them"}`);
   if (suppressed > 0)
     notes.push(

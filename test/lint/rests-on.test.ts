@@ -47,8 +47,8 @@ describe.each(["ort-cuda", "cudnn", "inductor", "tensorrt"] as const)("steps beh
 
 describe("what an author saves of a file that nobody is told to store in half", () => {
   it.each([
-    ["swin_tiny", "ort-cuda"],
-    ["mobilevit_xs", "ort-cuda"],
+    ["video_unet_48", "ort-cuda"],
+    ["llama_dynamo", "ort-cuda"],
     ["convnext_tiny", "ort-cuda"],
     ["llama", "ort-cuda"],
   ] as const)(
@@ -66,7 +66,7 @@ describe("what an author saves of a file that nobody is told to store in half", 
   );
 
   it("is a part of that at each finding, in every format", async () => {
-    const report = await lint(zooModel("swin_tiny"), {});
+    const report = await lint(zooModel("llama"), {});
     const whole = report.account.find(({ step }) => step === "author")?.written?.microseconds ?? 0;
     const authored = report.groups.filter(({ step }) => step === "author");
     const parts = authored.map(({ saves }) => saves?.asStored?.microseconds ?? Number.NaN);

@@ -65,7 +65,7 @@ for (const stack of stacks)
     },
   );
 
-eachModel(["gpt2_dynamo"])("%s: the line is lint's, the hook's and the documentation's", async (name) => {
+eachModel(["swin_tiny"])("%s: the line is lint's, the hook's and the documentation's", async (name) => {
   using model = openModel(zooModel(name));
   const report = await withTimelines(() =>
     lintModel(model, decidedBy(model, settingsFor(model, "ort-cuda", safeFix).lint)),

@@ -41,7 +41,7 @@ describe("patches as a product, as measured", () => {
     const predicted = microseconds.reduce((sum, each) => sum + each, 0);
     const convolution = cost.estimate(work, target, { biased: false }).microseconds;
     // To within what the fit is off by: one of the seven is that near.
-    expect(convolution).toBeGreaterThan(0.93 * predicted);
+    expect(convolution).toBeGreaterThan(0.92 * predicted);
     // The five are within 2 % to 30 % of the measurement; the convolution of 32×32 patches is predicted at half its time.
     expect(Math.abs(predicted / after - 1)).toBeLessThan(0.35);
     expect(convolution / before).toBeLessThan(1.15);
