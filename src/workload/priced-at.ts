@@ -6,12 +6,30 @@ import { asMeasured } from "./measured.ts";
 import { summarize } from "./timeline.ts";
 import { priceFacts, type Workload } from "./workload.ts";
 
+/** What was priced of a workload, by the model that it was priced with: a dozen figures of a report are of the file as it is stored. */
+const kept = new WeakMap<Workload, Map<Precision, Priced>>();
+
+interface Priced {
+  readonly cost: CostModel;
+  readonly priced: Workload;
+}
+
 /**
  * The same at another precision: for the cost model the same kernels, for which nodes run as one does not depend on it, but of branches the dearer
  * one may be another; an account of the stack's own chooses anew.
  */
 export function pricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
   if (workload.target.precision === precision) return workload;
+  const ofWorkload = kept.get(workload) ?? new Map<Precision, Priced>();
+  kept.set(workload, ofWorkload);
+  const known = ofWorkload.get(precision);
+  if (known?.cost === cost) return known.priced;
+  const priced = repricedAt(workload, precision, cost);
+  ofWorkload.set(precision, { cost, priced });
+  return priced;
+}
+
+function repricedAt(workload: Workload, precision: Precision, cost: CostModel): Workload {
   const { facts, timelineOf } = workload;
   const target = { ...workload.target, precision };
   if (timelineOf !== undefined) return priceFacts(facts, { target, cost, timelineOf });
