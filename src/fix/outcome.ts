@@ -2,6 +2,7 @@
 import { openSymbols } from "../ir/assumed.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import type { Otherwise } from "../verify/index.ts";
 import { type AccountStep, accountOf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { pricedSizes, type Workload } from "../workload/workload.ts";
@@ -18,7 +19,12 @@ import type { UnreferencedFile } from "./unreferenced.ts";
 
 /** What is known of the result being the same function. */
 export type Proof =
-  | { readonly kind: "verified"; readonly summary: string }
+  | {
+      readonly kind: "verified";
+      readonly summary: string;
+      /** Elements of outputs that half precision decides otherwise, by output: more than these would have been refused. */
+      readonly otherwise: readonly Otherwise[];
+    }
   | { readonly kind: "unverified"; readonly summary: string };
 
 export interface FixOutcome {

@@ -1,17 +1,20 @@
 /** @file What is done about a repaired model being the same function, before it is put in place. */
 
 import { createRequire } from "node:module";
-import { InputError } from "../ir/errors.ts";
+import { InputError, invariant } from "../ir/errors.ts";
 import { counted, percent } from "../ir/format.ts";
 import { maxOf } from "../ir/lists.ts";
 import {
   type Budget,
   budgets,
+  butFor,
   CrashError,
   compareModels,
   doings,
+  otherwiseIn,
   type VerifyOptions,
   type VerifyReport,
+  worstOutputs,
 } from "../verify/index.ts";
 import { DifferenceError, type Proof } from "./fix.ts";
 
@@ -38,15 +41,20 @@ export interface ProofRequest
 }
 
 /** Throws InputError `not-the-same` where outputs differ, and what `compareModels` throws. */
-export async function proveSame({
+export async function proveSame(request: ProofRequest): Promise<Proof> {
+  return proofOf(request, [await heldSame(request)]);
+}
+
+/** What the comparison found, of a result that is the same. Throws as `proveSame` does. */
+export async function heldSame({
   path,
   original,
   candidate,
   half,
   compare = compareModels,
   ...options
-}: ProofRequest): Promise<Proof> {
-  const budget = half === undefined ? budgets.folding : half === "bf16" ? budgets.bfloat16 : budgets.float16;
+}: ProofRequest): Promise<VerifyReport> {
+  const budget = budgetOf(half);
   const comparison = compare(original, candidate, { ...options, budget, otherSizes: true });
   const { report } = await comparison.catch((error: unknown) => {
     throw refusalOf(error, path);
@@ -54,14 +62,31 @@ export async function proveSame({
   if (!report.same) {
     throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
   }
-  const { stacked } = options;
+  return report;
+}
+
+/** Of one result that was compared in each of these ways; the last is told of, with the worst that any has found. */
+export function proofOf(
+  { half, stacked }: Pick<ProofRequest, "half" | "stacked">,
+  reports: readonly VerifyReport[],
+): Proof {
+  const report = reports.at(-1);
+  invariant(report !== undefined, "a proof without a comparison");
+  const outputs = worstOutputs(reports);
   const runs = stacked && ` (runs of the original on ${counted(stacked.size, "sample")}, stacked)`;
   const draws = `${counted(report.draws.length, "input set")}${runs ?? ""}`;
   const notices = report.notices.map((notice) => `; ${notice}`).join("");
+  const within = `within ${budgetText(budgetOf(half))}${errorText(report.budget, outputs)}`;
   return {
     kind: "verified",
-    summary: `with ${report.runtime} on ${draws}, within ${budgetText(budget)}${errorText(report)}${notices}`,
+    otherwise: otherwiseIn(outputs),
+    summary: `with ${report.runtime} on ${draws}${butFor(outputs)}, ${within}${notices}`,
   };
+}
+
+function budgetOf(half: ProofRequest["half"]): Budget {
+  if (half === undefined) return budgets.folding;
+  return half === "bf16" ? budgets.bfloat16 : budgets.float16;
 }
 
 function refusalOf(error: unknown, path: string): unknown {
@@ -92,7 +117,7 @@ function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): s
 }
 
 /** In half precision the budget is what rounding costs, which a model may make much of. */
-function errorText({ budget, outputs }: VerifyReport): string {
+function errorText(budget: Budget, outputs: VerifyReport["outputs"]): string {
   if (budget.kind !== "half") return "";
   const shares = outputs.flatMap(({ difference }) =>
     difference === undefined || difference.largest === 0 ? [] : difference.maximumError / difference.largest,

@@ -1,14 +1,17 @@
 /** @file What a comparison of two models found, in the terminal. */
 
 import { counted, printable, significant } from "../ir/format.ts";
-import type {
-  Allowance,
-  Budget,
-  Difference,
-  DivergenceReport,
-  DrawReport,
-  OutputReport,
-  VerifyReport,
+import {
+  type Allowance,
+  type Budget,
+  butFor,
+  type Difference,
+  type DivergenceReport,
+  type DrawReport,
+  type OutputReport,
+  otherwiseIn,
+  otherwiseText,
+  type VerifyReport,
 } from "../verify/index.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
@@ -17,7 +20,9 @@ export function renderVerifyText(report: VerifyReport, color: ColorLevel): strin
   const palette = paletteOf(color);
   const { original, candidate, problems, outputs, firstDivergence, notices, draws } = report;
   const title = `${palette.heading(printable(candidate))} and ${palette.heading(printable(original))}`;
-  const verdict = report.same ? palette.good("are the same function") : palette.bad("differ");
+  const verdict = report.same
+    ? `${palette.good("are the same function")}${printable(butFor(outputs))}`
+    : palette.bad("differ");
   const lines = [
     `${title} ${verdict}`,
     ...problems.map((problem) => `  ${palette.bad("✗")} ${printable(problem)}`),
@@ -37,7 +42,7 @@ export function outputLines(output: OutputReport, palette: Palette): string[] {
   const head = `  ${sign} output ${palette.bold(printable(name))} ${dtype}[${dims.join(",")}]`;
   if (problem !== undefined) return [`${head} ${printable(problem)} (${printable(draw)})`];
   if (difference === undefined || allowed === undefined) return [head];
-  const text = `${head}: ${errorText(difference, allowed)} (${printable(draw)})`;
+  const text = `${head}: ${printable(errorText(output, difference, allowed))} (${printable(draw)})`;
   return same ? [text] : [text, ...differenceLines(difference)];
 }
 
@@ -46,14 +51,19 @@ export function differenceLines(difference: Difference): string[] {
   return [...worstLines(difference), `    ${shapeText(difference)}`];
 }
 
-function errorText(difference: Difference, allowed: Allowance): string {
+function errorText({ name, ties }: OutputReport, difference: Difference, allowed: Allowance): string {
   const { mismatches, maximumError, largest, elements } = difference;
+  if (ties !== undefined && ties.unexplained > 0)
+    return `${mismatchText(mismatches, elements)}, ${ties.unexplained} of them no tie of ${ties.of} (within ${small(ties.within)})`;
   if (mismatches > allowed.mismatches) {
     return mismatchText(mismatches, elements);
   }
-  if (maximumError === 0) return "no difference";
   const limit = `allowed ${small(allowed.maximumError)}`;
-  return `largest error ${small(maximumError)} of ${small(largest)}, ${limit}`;
+  const parts = [
+    ...otherwiseIn([{ name, difference, allowed, ties }]).map(otherwiseText),
+    ...(maximumError > 0 ? [`largest error ${small(maximumError)} of ${small(largest)}, ${limit}`] : []),
+  ];
+  return parts.length === 0 ? "no difference" : parts.join("; ");
 }
 
 function mismatchText(mismatches: number, elements: number): string {

@@ -13,6 +13,7 @@ import { nodesIn } from "../ir/nodes.ts";
 import { exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import type { Budget } from "./budget.ts";
 import { compareTensors, type Difference, type Lanes, trueLanes } from "./compare.ts";
 import { openSession, type SessionOptions } from "./ort.ts";
 import { drawText, type Run } from "./plan.ts";
@@ -38,6 +39,14 @@ export interface DivergenceTask {
   readonly lanes: ReadonlyMap<string, Lanes>;
   readonly session: SessionOptions;
   readonly onProgress: (what: string) => void;
+}
+
+/** Far below the error that is to be explained, and above what rounding does to inner values. */
+export function divergenceTolerance(budget: Budget, error: number): number {
+  const halfTolerance = { float16: 0.02, bfloat16: 0.1 } as const;
+  if (budget.kind === "half") return halfTolerance[budget.dtype];
+  const isGross = !(error < 100 * budget.tolerance);
+  return isGross ? 10 * budget.tolerance : budget.tolerance;
 }
 
 /** Undefined where no value of one name and shape shows the difference. */

@@ -21,6 +21,20 @@ export interface OutputReport {
   readonly draw: string;
   readonly difference: Difference | undefined;
   readonly allowed: Allowance | undefined;
+  /** Of decisions that rounding turns, where values are known that decide them. */
+  readonly ties?: TieReport | undefined;
+}
+
+/** `allowed.mismatches` counts the ties: decisions between values that may be moved past each other. */
+export interface TieReport {
+  /** The values that decide, by name. */
+  readonly of: string;
+  /** By how much they may be apart to be a tie: as far as the budget of half precision lets them move. */
+  readonly within: number;
+  /** The largest of them. */
+  readonly largest: number;
+  /** Elements that differ, and are no tie. */
+  readonly unexplained: number;
 }
 
 /** The value where the models part: everything it is computed from agrees. */

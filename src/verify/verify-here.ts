@@ -6,19 +6,20 @@ import { beyondNotices, mirrored } from "./beyond.ts";
 import type { Budget } from "./budget.ts";
 import { CandidateForms } from "./candidate-forms.ts";
 import type { Lanes } from "./compare.ts";
-import { firstDivergence } from "./diverge.ts";
+import { divergenceTolerance, firstDivergence } from "./diverge.ts";
 import { emptyNotices, refuseNothing } from "./emptiness.ts";
 import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
 import { nudged } from "./nudged.ts";
 import { type Optimization, openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { attempt, drawText, howText, type Plan, type Run, runDraw } from "./plan.ts";
 import { doings } from "./protocol.ts";
-import { runRounded } from "./reference-here.ts";
+import { decidingOperands, runRounded } from "./reference-here.ts";
 import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
 import { checkRunnable, signatureProblems } from "./signature.ts";
 import type { GivenSizes } from "./sizes.ts";
 import type { Tensors } from "./tensor.ts";
 import { runThoroughly, seedOfOtherWays } from "./thorough.ts";
+import { decidedBehind, type Ties, tiesOf } from "./ties.ts";
 
 /** A comparison to make; plain data, so that it can be sent to another process. */
 export interface VerifyTask {
@@ -167,6 +168,7 @@ class Verification {
         rounded: rounded?.get(run),
         variants: (each) => this.#variants(each),
         mirrored: this.#task.assumesFinite ? (each) => this.#mirrored(each) : undefined,
+        ties: (each, output) => this.#ties(each, output),
       };
       yield await judge(run, actual, evidence);
     }
@@ -253,6 +255,25 @@ class Verification {
     return result instanceof InputError ? undefined : result;
   }
 
+  /** What decides an output, in the original and with weights and inputs rounded; nothing where that is not known. */
+  async #ties(run: Run, output: string): Promise<Ties | undefined> {
+    const { budget, stacked } = this.#task;
+    const decided = decidedBehind(this.#original.graph, output);
+    // Inner values of runs that are stacked have samples anywhere.
+    if (decided === undefined || budget.kind !== "half" || stacked !== undefined) return undefined;
+    this.#onProgress(`the original, what decides "${output}", ${drawText(run.draw)}`);
+    const operands = await attempt(() =>
+      decidingOperands(this.#original, decided, run, {
+        ...this.#originals,
+        budget,
+        isHalf: (name) => this.#forms.typeOf(name) === budget.dtype,
+      }),
+    );
+    const expected = run.expected.get(output);
+    if (operands instanceof InputError || expected === undefined) return undefined;
+    return tiesOf(decided, expected, operands);
+  }
+
   #findDivergence(run: Run, output: OutputReport): Promise<DivergenceReport | undefined> {
     const { budget, lanes } = this.#task;
     const { difference } = output;
@@ -284,12 +305,4 @@ interface Found {
 
 function nothing(problems: readonly string[]): Found {
   return { plan: { runs: [], notices: [], smallest: undefined }, judged: [], problems };
-}
-
-/** Far below the error that is to be explained, and above what rounding does to inner values. */
-function divergenceTolerance(budget: Budget, error: number): number {
-  const halfTolerance = { float16: 0.02, bfloat16: 0.1 } as const;
-  if (budget.kind === "half") return halfTolerance[budget.dtype];
-  const isGross = !(error < 100 * budget.tolerance);
-  return isGross ? 10 * budget.tolerance : budget.tolerance;
 }

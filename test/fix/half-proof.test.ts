@@ -213,3 +213,53 @@ describe("--precision bf16 below opset 22", () => {
     );
   });
 });
+
+/** x [1024,32] → MatMul → Relu → MatMul, and in which of 21 columns each row is largest. */
+function deciding(opType: "ArgMax" | "TopK"): types.IGraphProto {
+  const k = { name: "k", dims: [1], dataType: 7, int64Data: [3] };
+  const axis = { name: "axis", type: 2, i: 1 };
+  const decision =
+    opType === "ArgMax"
+      ? node("ArgMax", ["l"], ["d"], { name: "decides", attribute: [axis] })
+      : node("TopK", ["l", "k"], ["v", "d"], { name: "decides", attribute: [axis] });
+  return {
+    node: [
+      node("MatMul", ["x", "w1"], ["h"], { name: "first" }),
+      node("Relu", ["h"], ["r"]),
+      node("MatMul", ["r", "w2"], ["l"], { name: "second" }),
+      decision,
+    ],
+    input: [info("x", [1024, 32])],
+    output: [info("d", undefined, 7)],
+    initializer: [
+      floats("w1", [32, 64], noise(32 * 64, 1)),
+      floats("w2", [64, 21], noise(64 * 21, 2)),
+      ...(opType === "TopK" ? [k] : []),
+    ],
+  };
+}
+
+describe("decisions that half precision turns", () => {
+  it.each(["ArgMax", "TopK"] as const)("are counted wherever %s is called verified", async (opType) => {
+    const file = writeInline(bench.folder.path, deciding(opType));
+    const fixed = path.join(bench.folder.path, "fixed.onnx");
+    const flags = ["--fix-only", "--precision", "fp16", "model.onnx", "--fix-output", fixed];
+    const { report } = await fixJson(bench, ...flags);
+    const proof = report.fixes[0]?.proof;
+    if (proof?.kind !== "verified") throw new Error("not verified");
+    const [found] = proof.otherwise;
+    expect(found).toMatchObject({ output: "d", elements: opType === "ArgMax" ? 1024 : 3072 });
+    expect(found?.differing).toBeGreaterThan(0);
+    expect(found?.differing).toBeLessThanOrEqual(found?.allowed ?? 0);
+    expect(proof.summary).toContain(
+      ` but for ${found?.differing} of ${found?.elements} elements of "d", within`,
+    );
+    const { stdout, exitCode } = await bench.tcLint(["verify", file, fixed, "--half", "fp16", "--no-color"]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/ are the same function but for \d+ of \d+ elements of "d"\n/);
+    expect(stdout).toMatch(
+      /✓ output d int64\[.*\]: \d+ of \d+ elements stands? otherwise, allowed \d+: ties of "l", within [\d.]+ \(/,
+    );
+    expect(stdout).not.toContain("no difference");
+  });
+});
