@@ -141,7 +141,7 @@ function startOf(account: readonly AccountStep[], settings: FixSettings): { read
 
 function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[] {
   const nodes = new Map(graph.nodes.map((node) => [labelOf(node), node]));
-  return left.map(({ pass, part, reason }) => {
+  return left.map(({ pass, part, reason, isDecision }) => {
     const what = part === undefined ? "" : ` of "${part}"`;
     const node =
       part === undefined ? undefined : (nodes.get(part) ?? nodes.get(part.replace(/: \d+( \(\d+\))?$/, "")));
@@ -149,6 +149,7 @@ function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[
       kind: "failed",
       pass,
       node,
+      ...(isDecision && { isDecision }),
       message: `${pass}${what} failed verification and is left out: ${reason}`,
     };
   });

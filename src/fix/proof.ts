@@ -2,7 +2,7 @@
 
 import { createRequire } from "node:module";
 import { InputError, invariant } from "../ir/errors.ts";
-import { counted, percent } from "../ir/format.ts";
+import { counted, percent, significant } from "../ir/format.ts";
 import { maxOf } from "../ir/lists.ts";
 import {
   type Budget,
@@ -60,7 +60,8 @@ export async function heldSame({
     throw refusalOf(error, path);
   });
   if (!report.same) {
-    throw new DifferenceError(path, whereItDiffers(report).replaceAll(candidate, "the result"));
+    const detail = whereItDiffers(report).replaceAll(candidate, "the result");
+    throw new DifferenceError(path, detail, report.firstDivergence?.isDecision === true);
   }
   return report;
 }
@@ -107,13 +108,28 @@ function unproven(error: InputError): InputError {
 function whereItDiffers({ outputs, problems, firstDivergence }: VerifyReport): string {
   if (problems.length > 0) return problems.join("; ");
   const worst = outputs.find(({ same }) => !same);
-  const where =
-    firstDivergence === undefined
-      ? ""
-      : `; the first difference is in "${firstDivergence.value}", computed by ${firstDivergence.operator}`;
-  return worst === undefined
-    ? "it has no outputs"
-    : `output "${worst.name}" differs${where} (inputs: ${worst.draw})`;
+  if (worst === undefined) return "it has no outputs";
+  const what = worst.unproven === true ? `is not proven${noProof(worst)}` : "differs";
+  return `output "${worst.name}" ${what}${partingText(firstDivergence)} (inputs: ${worst.draw})`;
+}
+
+/** What is allowed, which is too much. */
+function noProof({ difference, allowed, ties }: VerifyReport["outputs"][number]): string {
+  if (difference === undefined || allowed === undefined) return "";
+  if (ties !== undefined)
+    return `: rounding may move ${ties.of} by ${significant(ties.within / 2)}, of ${significant(ties.largest)}`;
+  const { maximumError, largest, mismatches, elements } = difference;
+  return mismatches > 0
+    ? `: ${mismatches} of ${elements} elements are otherwise`
+    : `: its error is ${significant(maximumError)} of ${significant(largest)}, and rounding may cost ${significant(allowed.maximumError)}`;
+}
+
+function partingText(first: VerifyReport["firstDivergence"]): string {
+  if (first === undefined) return "";
+  const { value, operator, node, isDecision } = first;
+  return isDecision
+    ? `; ${operator} "${node}" decides "${value}" otherwise, between values that half precision does not tell apart`
+    : `; the first difference is in "${value}", computed by ${operator}`;
 }
 
 /** In half precision the budget is what rounding costs, which a model may make much of. */

@@ -22,7 +22,7 @@ export function renderVerifyText(report: VerifyReport, color: ColorLevel): strin
   const title = `${palette.heading(printable(candidate))} and ${palette.heading(printable(original))}`;
   const verdict = report.same
     ? `${palette.good("are the same function")}${printable(butFor(outputs))}`
-    : palette.bad("differ");
+    : palette.bad(isUnproven(report) ? "are not proven to be the same function" : "differ");
   const lines = [
     `${title} ${verdict}`,
     ...problems.map((problem) => `  ${palette.bad("✗")} ${printable(problem)}`),
@@ -35,6 +35,12 @@ export function renderVerifyText(report: VerifyReport, color: ColorLevel): strin
   return `${lines.join("\n")}\n`;
 }
 
+/** Whether nothing refutes it but that so much is allowed. */
+function isUnproven({ problems, outputs }: VerifyReport): boolean {
+  const failed = outputs.filter(({ same }) => !same);
+  return problems.length === 0 && failed.length > 0 && failed.every(({ unproven }) => unproven === true);
+}
+
 /** An output, and where it differs, how. */
 export function outputLines(output: OutputReport, palette: Palette): string[] {
   const { name, dtype, dims, same, problem, difference, allowed, draw } = output;
@@ -42,7 +48,8 @@ export function outputLines(output: OutputReport, palette: Palette): string[] {
   const head = `  ${sign} output ${palette.bold(printable(name))} ${dtype}[${dims.join(",")}]`;
   if (problem !== undefined) return [`${head} ${printable(problem)} (${printable(draw)})`];
   if (difference === undefined || allowed === undefined) return [head];
-  const text = `${head}: ${printable(errorText(output, difference, allowed))} (${printable(draw)})`;
+  const doubt = output.unproven === true ? "not proven, for so much is allowed: " : "";
+  const text = `${head}: ${doubt}${printable(errorText(output, difference, allowed))} (${printable(draw)})`;
   return same ? [text] : [text, ...differenceLines(difference)];
 }
 
@@ -88,16 +95,24 @@ function shapeText({
   return parts.join(", ");
 }
 
-function divergenceLines({ value, node, operator, difference, draw }: DivergenceReport): string[] {
+function divergenceLines(report: DivergenceReport): string[] {
+  const { value, node, operator, difference, draw, isDecision } = report;
   const where = `"${printable(value)}", made by ${printable(operator)} "${printable(node)}"`;
-  const error =
-    difference.mismatches > 0
-      ? mismatchText(difference.mismatches, difference.elements)
-      : `largest error ${small(difference.maximumError)} of ${small(difference.largest)}`;
+  const agrees = isDecision
+    ? "what decides it agrees to rounding, so it decides between values that half precision does not tell apart"
+    : "what it is computed from agrees";
   return [
-    `  They part at ${where}: ${error} (${printable(draw)}); what it is computed from agrees`,
-    ...worstLines(difference),
+    `  They part at ${where}: ${partingText(report)} (${printable(draw)}); ${agrees}`,
+    ...(difference === undefined ? [] : worstLines(difference)),
   ];
+}
+
+function partingText({ difference, problem = "" }: DivergenceReport): string {
+  if (difference === undefined) return printable(problem);
+  const { mismatches, elements, maximumError, largest } = difference;
+  return mismatches > 0
+    ? mismatchText(mismatches, elements)
+    : `largest error ${small(maximumError)} of ${small(largest)}`;
 }
 
 /** `6 sets of inputs: normal ×3, large, negative, zero; batch 1 and 3`. */

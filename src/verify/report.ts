@@ -23,6 +23,8 @@ export interface OutputReport {
   readonly allowed: Allowance | undefined;
   /** Of decisions that rounding turns, where values are known that decide them. */
   readonly ties?: TieReport | undefined;
+  /** It is within what is allowed, and that is so much that keeping to it proves nothing: not `same`. */
+  readonly unproven?: true;
 }
 
 /** `allowed.mismatches` counts the ties: decisions between values that may be moved past each other. */
@@ -44,7 +46,12 @@ export interface DivergenceReport {
   readonly node: string;
   readonly operator: string;
   readonly draw: string;
-  readonly difference: Difference;
+  /** Undefined where its shape differs. */
+  readonly difference: Difference | undefined;
+  /** `has shape [8], expected [4]`, where it is no number that differs. */
+  readonly problem: string | undefined;
+  /** Under a half budget: what decides it agrees, and it is decided otherwise (an index, a comparison). */
+  readonly isDecision: boolean;
 }
 
 export interface VerifyReport {

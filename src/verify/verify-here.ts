@@ -20,6 +20,7 @@ import type { GivenSizes } from "./sizes.ts";
 import type { Tensors } from "./tensor.ts";
 import { runThoroughly, seedOfOtherWays } from "./thorough.ts";
 import { decidedBehind, type Ties, tiesOf } from "./ties.ts";
+import { withUnproven } from "./unproven.ts";
 
 /** A comparison to make; plain data, so that it can be sent to another process. */
 export interface VerifyTask {
@@ -145,7 +146,7 @@ class Verification {
       if (!(error instanceof InputError && error.code === "cannot-run")) throw error;
       return { plan, judged, problems: [error.message] };
     }
-    return { plan, judged, problems: [] };
+    return { plan, judged: withUnproven(judged, this.#task.budget), problems: [] };
   }
 
   /** What the candidate makes of runs. Throws InputError `cannot-run` where it takes one of them not. */
@@ -285,6 +286,7 @@ class Verification {
       candidateInputs: this.#forms.asCandidate(run.inputs),
       output: output.name,
       tolerance: divergenceTolerance(budget, error),
+      isHalf: budget.kind === "half",
       lanes,
       session: this.#session,
       onProgress: this.#onProgress,

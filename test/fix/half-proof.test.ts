@@ -215,7 +215,25 @@ describe("--precision bf16 below opset 22", () => {
 });
 
 /** x [1024,32] → MatMul → Relu → MatMul, and in which of 21 columns each row is largest. */
-function deciding(opType: "ArgMax" | "TopK"): types.IGraphProto {
+function deciding(opType: "ArgMax" | "TopK", behind: "Gather" | "NonZero" | undefined = undefined) {
+  const graph = decision(opType);
+  if (behind === "Gather") {
+    graph.node?.push(node("Gather", ["table", "d"], ["e"]));
+    graph.initializer?.push(floats("table", [21, 8], noise(21 * 8, 3)));
+    graph.output = [info("e")];
+  } else if (behind === "NonZero") {
+    graph.node?.pop();
+    graph.node?.push(
+      node("Greater", ["l", "zero"], ["d"], { name: "decides" }),
+      node("NonZero", ["d"], ["e"]),
+    );
+    graph.initializer?.push(floats("zero", [], [0]));
+    graph.output = [info("e", undefined, 7)];
+  }
+  return graph;
+}
+
+function decision(opType: "ArgMax" | "TopK"): types.IGraphProto {
   const k = { name: "k", dims: [1], dataType: 7, int64Data: [3] };
   const axis = { name: "axis", type: 2, i: 1 };
   const decision =
@@ -261,5 +279,27 @@ describe("decisions that half precision turns", () => {
       /✓ output d int64\[.*\]: \d+ of \d+ elements stands? otherwise, allowed \d+: ties of "l", within [\d.]+ \(/,
     );
     expect(stdout).not.toContain("no difference");
+  });
+
+  it.each(["Gather", "NonZero"] as const)("prove nothing of what %s makes of them", async (behind) => {
+    const file = writeInline(bench.folder.path, deciding("ArgMax", behind));
+    const fixed = path.join(bench.folder.path, "fixed.onnx");
+    const flags = ["--fix-only", "--precision", "fp16", "model.onnx"];
+    const { report, stderr } = await fixJson(bench, ...flags);
+    expect(report.fixes[0]).toMatchObject({ changed: false, proof: null });
+    const failed = report.fixes[0]?.notes.filter(({ kind }) => kind === "failed") ?? [];
+    expect(failed.length).toBeGreaterThan(0);
+    for (const { message } of failed)
+      expect(message).toMatch(
+        /output "e" (is not proven: [^;]+|differs); (ArgMax|Greater) "decides" decides "d" otherwise, between values that half precision does not tell apart/,
+      );
+    expect(stderr).toMatch(/it is no defect; --no-verify writes it/);
+    expect(stderr).not.toContain("please report it");
+    // The same of a file that was written all the same.
+    await bench.tcLint([...flags, "--no-verify", "--fix-output", fixed]);
+    const { stdout, exitCode } = await bench.tcLint(["verify", file, fixed, "--half", "fp16", "--no-color"]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/They part at "d", made by \w+ "decides": .* half precision does not tell apart/);
+    if (behind === "Gather") expect(stdout).toMatch(/ are not proven to be the same function\n/);
   });
 });
