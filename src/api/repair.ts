@@ -5,6 +5,7 @@ import { type ObservedRanges, rangesFor, type Samples } from "../fix/observed-ra
 import { promisedProof, proveSame } from "../fix/proof.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Guard } from "../limits/guard.ts";
+import { checkLoadable } from "../onnx/loadable.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
 import { type FixChoice, proposing, withRanges } from "./fix-settings.ts";
@@ -51,6 +52,8 @@ export async function repair(
       "usage",
       `${path}: --prove measures a model beside its original, which takes another batch; give it its batch (--batch) first`,
     );
+  // It can be neither run nor compared, which takes as long as reading it.
+  if (!options.dryRun) checkLoadable(path, "repaired");
   const { guard } = limits;
   await prepare(plan);
   const within = <T>(work: () => T): T => guard.run(work);

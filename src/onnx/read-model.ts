@@ -18,6 +18,7 @@ import { readElements } from "./elements.ts";
 import { modelFields, nodeFields } from "./fields.ts";
 import { type DraftFunction, decodeFunction, decodeOpset } from "./function.ts";
 import { type LinkState, linkGraph } from "./link.ts";
+import { oversize } from "./size-limit.ts";
 import { rejectForeign } from "./sniff.ts";
 import { decodeEntry } from "./tensor.ts";
 
@@ -109,7 +110,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     valueCount: link.values,
     nodeCount: state.nodes,
     reader: readerOf(source, files, state.hasNodeMetadata),
-    notices: noticesOf(draft, link),
+    notices: noticesOf(draft, link, source.size),
     source,
     files,
     [Symbol.dispose]: () => {
@@ -171,8 +172,10 @@ function linkFunctions(drafts: readonly DraftFunction[], link: LinkState): Map<s
   return functions;
 }
 
-function noticesOf(draft: Draft, link: LinkState): Notice[] {
+function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
   const notices: Notice[] = [];
+  const tooLarge = oversize(bytes);
+  if (tooLarge !== undefined) notices.push({ code: "too-large", message: tooLarge });
   if (draft.irVersion > newestIrVersion || draft.irVersion < 3) {
     notices.push({
       code: "ir-version",
