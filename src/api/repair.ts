@@ -65,8 +65,8 @@ export async function repair(
     onProgress: (what: string) => limits.onProgress(`comparing ${what}`),
   };
   let seen: ObservedRanges | undefined;
+  const samples = options.half === undefined ? undefined : options.samples();
   if (options.half !== undefined) {
-    const samples = options.samples();
     const { timeoutSeconds } = guard;
     const mayDraw = options.verify;
     seen = await rangesFor({ path, settings, samples, mayDraw, within, timeoutSeconds, ...child });
@@ -79,6 +79,7 @@ export async function repair(
       candidate,
       ...staged,
       half: isHalved ? options.half : undefined,
+      samples: samples?.sets,
       ...child,
       timeoutSeconds: guard.timeoutSeconds,
       memoryBytes: limits.memoryBytes,

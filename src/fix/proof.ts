@@ -12,6 +12,7 @@ import {
   compareModels,
   doings,
   otherwiseIn,
+  type Tensors,
   type VerifyOptions,
   type VerifyReport,
   worstOutputs,
@@ -34,6 +35,8 @@ export interface ProofRequest
   readonly path: string;
   readonly original: string;
   readonly candidate: string;
+  /** Inputs of the user: compared on where none can be drawn. */
+  readonly samples?: readonly Tensors[] | undefined;
   /** Undefined where the result keeps its precision. */
   readonly half: "fp16" | "bf16" | undefined;
   /** Instead of a child process that runs both. */
@@ -46,24 +49,33 @@ export async function proveSame(request: ProofRequest): Promise<Proof> {
 }
 
 /** What the comparison found, of a result that is the same. Throws as `proveSame` does. */
-export async function heldSame({
-  path,
-  original,
-  candidate,
-  half,
-  compare = compareModels,
-  ...options
-}: ProofRequest): Promise<VerifyReport> {
+export async function heldSame({ samples = [], ...request }: ProofRequest): Promise<VerifyReport> {
+  try {
+    return await compared(request);
+  } catch (error) {
+    const isUndrawn = error instanceof InputError && error.code === "unknown-shape";
+    if (!isUndrawn || samples.length === 0) throw error;
+  }
+  const reports: VerifyReport[] = [];
+  for (const inputs of samples) reports.push(await compared(request, inputs));
+  const [first] = reports;
+  invariant(first !== undefined, "samples without a report");
+  return { ...first, draws: reports.flatMap(({ draws }) => draws), outputs: worstOutputs(reports) };
+}
+
+async function compared(
+  { path, original, candidate, half, compare = compareModels, ...options }: Omit<ProofRequest, "samples">,
+  inputs?: Tensors,
+): Promise<VerifyReport> {
   const budget = budgetOf(half);
-  const comparison = compare(original, candidate, { ...options, budget, otherSizes: true });
-  const { report } = await comparison.catch((error: unknown) => {
+  const inputsFlag = half === undefined ? null : "--samples";
+  const asked = { ...options, inputs, inputsFlag, budget, otherSizes: true };
+  const { report } = await compare(original, candidate, asked).catch((error: unknown) => {
     throw refusalOf(error, path);
   });
-  if (!report.same) {
-    const detail = whereItDiffers(report).replaceAll(candidate, "the result");
-    throw new DifferenceError(path, detail, report.firstDivergence?.isDecision === true);
-  }
-  return report;
+  if (report.same) return report;
+  const detail = whereItDiffers(report).replaceAll(candidate, "the result");
+  throw new DifferenceError(path, detail, report.firstDivergence?.isDecision === true);
 }
 
 /** Of one result that was compared in each of these ways; the last is told of, with the worst that any has found. */
@@ -96,8 +108,12 @@ function refusalOf(error: unknown, path: string): unknown {
     const doing = error.doing.replace(`${doings.candidate}, `, "");
     return new DifferenceError(path, `ONNX Runtime crashes on it (${doing}) and not on the original`);
   }
-  return error instanceof InputError && error.code === "cannot-run" ? unproven(error) : error;
+  const isUnrun = error instanceof InputError && unrun.has(error.code);
+  return isUnrun ? unproven(error) : error;
 }
+
+/** Codes of originals that nothing is known of. */
+const unrun: ReadonlySet<string> = new Set(["cannot-run", "unknown-shape", "unsupported-input"]);
 
 /** What the original does not do in ONNX Runtime cannot be compared with anything. */
 function unproven(error: InputError): InputError {

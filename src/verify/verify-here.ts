@@ -16,7 +16,7 @@ import { doings } from "./protocol.ts";
 import { decidingOperands, runRounded } from "./reference-here.ts";
 import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
 import { checkRunnable, signatureProblems } from "./signature.ts";
-import type { GivenSizes } from "./sizes.ts";
+import type { GivenSizes, InputsFlag } from "./sizes.ts";
 import type { Tensors } from "./tensor.ts";
 import { runThoroughly, seedOfOtherWays } from "./thorough.ts";
 import { decidedBehind, type Ties, tiesOf } from "./ties.ts";
@@ -39,6 +39,8 @@ export interface VerifyTask {
   readonly allOptimizations: boolean;
   /** Inputs to use instead of drawn ones. */
   readonly inputs: Tensors | undefined;
+  /** What gives them, for messages. */
+  readonly inputsFlag: InputsFlag | undefined;
   /** Of values that the candidate pads, by name: positions of the original's elements along each axis. */
   readonly lanes: ReadonlyMap<string, Lanes>;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
@@ -176,10 +178,12 @@ class Verification {
   }
 
   async #runOriginal(): Promise<Plan> {
-    const { original: path, budget, seeds, sizes, inputs: given, otherSizes, emptyBatch } = this.#task;
+    const { original: path, inputs: given, ...rest } = this.#task;
+    const { budget, seeds, sizes, otherSizes, emptyBatch, inputsFlag } = rest;
     this.#onProgress("the original, loading");
     await using session = await openSession({ path }, this.#originals);
-    const options = { budget, seeds, sizes, given, otherSizes, emptyBatch, onProgress: this.#onProgress };
+    const asked = { budget, seeds, sizes, given, otherSizes, emptyBatch, inputsFlag };
+    const options = { ...asked, onProgress: this.#onProgress };
     const plan = await runThoroughly(session, this.#drawn, options);
     return { ...plan, notices: [...session.notices, ...plan.notices] };
   }

@@ -72,6 +72,39 @@ describe("half precision", () => {
     expect(report.fixes[0]?.ranges).toBe("constants alone (--no-verify)");
   });
 
+  it("is compared on samples where no inputs can be drawn, and says what else would do", async () => {
+    writeInline(bench.folder.path, { ...growing(), input: [info("x")], output: [info("y")] });
+    const before = contentsOf(bench.folder.path);
+    const refused = await bench.tcLint(halve);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toMatch(
+      /no input "x" can be drawn: its shape is not declared; give inputs with --samples; so no result can be compared with it; --no-verify writes one unverified/,
+    );
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+    mkdirSync(path.join(bench.folder.path, "samples"));
+    for (const rows of [64, 32]) {
+      const data = Float32Array.from({ length: rows * 64 }, (_, index) => Math.sin(index));
+      const x = { dtype: "float32", dims: [rows, 64], data } as const;
+      bench.folder.write(`samples/${rows}.npz`, writeNpz(new Map([["x", x]])));
+    }
+    const { report } = await fixJson(bench, ...halve, "--samples", "samples");
+    expect(report.fixes).toMatchObject([
+      { changed: true, proof: { kind: "verified", summary: expect.stringMatching(/ on 6 input sets/) } },
+    ]);
+  });
+
+  it("names no flag for an input that no archive holds", async () => {
+    const type = { sequenceType: { elemType: { tensorType: { elemType: 1 } } } };
+    const graph = growing();
+    graph.input?.push({ name: "s", type });
+    graph.node?.push(node("SequenceLength", ["s"], ["n"]));
+    graph.output?.push(info("n", [], 7));
+    writeInline(bench.folder.path, graph);
+    const { exitCode, stderr } = await bench.tcLint(halve);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/no input "s" can be drawn: it is not a tensor; so no result/);
+  });
+
   it("refuses samples that the model does not take", async () => {
     writeInline(bench.folder.path, growing());
     const other = { dtype: "float32", dims: [1], data: Float32Array.of(1) } as const;
