@@ -2,6 +2,7 @@
  * @file Decisions that rounding may turn: which of two values is larger, or where the largest is. They are ties where the
  * original's values are nearer to each other than their budget lets them move; any other must come out the same.
  */
+import { maxOf } from "../ir/lists.ts";
 import type { Graph, Value } from "../ir/model.ts";
 import { decisionAt, isReshaping } from "../ops/ask.ts";
 import type { Decision } from "../ops/traits.ts";
@@ -61,7 +62,7 @@ export function tiesOf(
   if (first === undefined) return undefined;
   const common = {
     of: operands.map(({ name }) => `"${name}"`).join(" and "),
-    largest: Math.max(...given.map(({ tensor }) => largestOf(tensor))),
+    largest: maxOf(given.map(({ tensor }) => largestOf(tensor))),
   };
   // Of a place that is told as truth, nothing is left.
   if (decision.kind === "place" && expected.dtype === "bool") return undefined;
