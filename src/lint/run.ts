@@ -240,7 +240,10 @@ function assemble(
     ...sizes,
     ...foundSizes(model, new Set(sizes.assumed)),
     configFiles: settings.configFiles,
-    predicted: { microseconds, low, high, tensorCoreShare, families, basis },
+    predicted: {
+      ...{ microseconds, low, high, families, basis },
+      tensorCoreShare: profile?.onCpu === true ? 0 : tensorCoreShare,
+    },
     ...(profile === undefined ? {} : { profile }),
     account,
     findings: listed.flatMap(({ findings }) => findings),
