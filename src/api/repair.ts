@@ -52,10 +52,10 @@ export async function repair(
       "usage",
       `${path}: --prove measures a model beside its original, which takes another batch; give it its batch (--batch) first`,
     );
-  // It can be neither run nor compared, which takes as long as reading it.
-  if (!options.dryRun) checkLoadable(path, "repaired");
   const { guard } = limits;
   await prepare(plan);
+  // It can be neither run nor compared, which takes as long as reading it.
+  if (!options.dryRun) checkLoadable(path, "repaired");
   const within = <T>(work: () => T): T => guard.run(work);
   const settings = within(() => fixSettings(plan, options));
   const sizes = Object.fromEntries(Object.entries(plan.settings.dims).map(([name, size]) => [name, [size]]));

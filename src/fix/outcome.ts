@@ -1,8 +1,9 @@
 /** @file What is told of a repair: what changed, what it saves, what was left and why. */
 import { openSymbols } from "../ir/assumed.ts";
 import { labelOf } from "../ir/model.ts";
+import type { Otherwise } from "../ir/otherwise.ts";
 import type { OpenModel } from "../onnx/open.ts";
-import type { Otherwise } from "../verify/index.ts";
+
 import { type AccountStep, accountOf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { pricedSizes, type Workload } from "../workload/workload.ts";

@@ -4,14 +4,13 @@ import { createRequire } from "node:module";
 import { InputError, invariant } from "../ir/errors.ts";
 import { counted, percent, significant } from "../ir/format.ts";
 import { maxOf } from "../ir/lists.ts";
+import { butFor, otherwiseIn } from "../ir/otherwise.ts";
 import {
   type Budget,
   budgets,
-  butFor,
   CrashError,
   compareModels,
   doings,
-  otherwiseIn,
   type Tensors,
   type VerifyOptions,
   type VerifyReport,

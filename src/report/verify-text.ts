@@ -1,17 +1,15 @@
 /** @file What a comparison of two models found, in the terminal. */
 
 import { counted, printable, significant } from "../ir/format.ts";
-import {
-  type Allowance,
-  type Budget,
-  butFor,
-  type Difference,
-  type DivergenceReport,
-  type DrawReport,
-  type OutputReport,
-  otherwiseIn,
-  otherwiseText,
-  type VerifyReport,
+import { butFor, otherwiseIn, otherwiseText } from "../ir/otherwise.ts";
+import type {
+  Allowance,
+  Budget,
+  Difference,
+  DivergenceReport,
+  DrawReport,
+  OutputReport,
+  VerifyReport,
 } from "../verify/index.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";

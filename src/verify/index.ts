@@ -3,7 +3,6 @@ export { type Allowance, type Budget, budgets, type HalfType } from "./budget.ts
 export type { Difference, Lanes } from "./compare.ts";
 export { worstOutputs } from "./judge.ts";
 export { readNpz, writeNpz } from "./npz.ts";
-export { butFor, type Otherwise, otherwiseIn, otherwiseText } from "./otherwise.ts";
 export { doings } from "./protocol.ts";
 export { observeRanges, type RangeOptions } from "./ranges.ts";
 export type { DivergenceReport, DrawReport, OutputReport, VerifyReport } from "./report.ts";

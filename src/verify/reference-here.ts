@@ -3,7 +3,6 @@ import { exposeComputed, exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { patchedInMemory } from "../onnx/patched-in-memory.ts";
-import type { Segment } from "../wire/splice.ts";
 import { type Budget, type HalfType, halfAllowance, halfRange } from "./budget.ts";
 import { codeWays } from "./code-ways.ts";
 import { compareTensors } from "./compare.ts";
@@ -113,7 +112,7 @@ export async function decidingOperands(
 ): Promise<Operand[]> {
   const { path } = model;
   const names = operands.map(({ name }) => name);
-  const run = async (segments: () => Segment[], given: Tensors) => {
+  const run = async (segments: () => ReturnType<typeof exposeValues>, given: Tensors) => {
     await using session = await openSession({ path, ...modelInMemory(path, segments) }, options);
     return await session.run(given);
   };

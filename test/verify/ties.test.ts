@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { butFor } from "../../src/ir/otherwise.ts";
 import { budgets } from "../../src/verify/index.ts";
-import { butFor } from "../../src/verify/otherwise.ts";
 import { floats, info, node, type types } from "../onnx/build.ts";
 import { Models, pseudo } from "./models.ts";
 

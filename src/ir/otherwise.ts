@@ -1,6 +1,13 @@
 /** @file What stands otherwise in a candidate that is the same within its budget: decisions that rounding turns. */
-import { counted, significant } from "../ir/format.ts";
-import type { OutputReport, TieReport } from "./report.ts";
+import { counted, significant } from "./format.ts";
+
+/** What a comparison of one output found, as far as it is told here. */
+interface Compared {
+  readonly name: string;
+  readonly difference: { readonly mismatches: number; readonly elements: number } | undefined;
+  readonly allowed: { readonly mismatches: number } | undefined;
+  readonly ties?: { readonly of: string; readonly within: number } | undefined;
+}
 
 /** Elements of one output, in the run where it came nearest to its limit. */
 export interface Otherwise {
@@ -11,10 +18,8 @@ export interface Otherwise {
   /** How many may: decisions that are ties where it is known what decides, else a share of what rounding weights and inputs turns. */
   readonly allowed: number;
   /** What decides, and by how much it may be apart to be a tie. */
-  readonly ties?: Pick<TieReport, "of" | "within"> | undefined;
+  readonly ties?: Compared["ties"];
 }
-
-type Compared = Pick<OutputReport, "name" | "difference" | "allowed" | "ties">;
 
 export function otherwiseIn(outputs: readonly Compared[]): Otherwise[] {
   return outputs.flatMap(({ name, difference, allowed, ties }) =>
