@@ -54,10 +54,10 @@ export async function repair(
     );
   const { guard } = limits;
   await prepare(plan);
-  // It can be neither run nor compared, which takes as long as reading it.
-  if (!options.dryRun) checkLoadable(path, "repaired");
   const within = <T>(work: () => T): T => guard.run(work);
   const settings = within(() => fixSettings(plan, options));
+  // It can be neither run nor compared, which takes as long as reading it.
+  if (!options.dryRun) checkLoadable(path, "repaired");
   const sizes = Object.fromEntries(Object.entries(plan.settings.dims).map(([name, size]) => [name, [size]]));
   const child = {
     childUrl: verifyChildUrl,

@@ -194,6 +194,11 @@ function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
       message: `opset ${opset} is outside ${oldestOpset} to ${newestOpset}: operators may mean something else in it`,
     });
   }
+  const [unknown, ...others] = unknownTypes(draft.graph);
+  if (unknown !== undefined) {
+    const more = others.length > 0 ? `, nor are ${others.length} more` : "";
+    notices.push({ code: "unknown-dtype", message: `${unknown} is no data type that tc-lint knows${more}` });
+  }
   if (link.unsorted > 0) {
     notices.push({
       code: "unsorted",
@@ -201,6 +206,16 @@ function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
     });
   }
   return notices;
+}
+
+/** `77, the element type of "x",`: runtimes refuse it, or are newer than this reader. */
+function unknownTypes(graph: DraftGraph | undefined): string[] {
+  return [...(graph?.values.values() ?? [])].flatMap(({ name, declared, initializer }) => {
+    const code =
+      (declared?.kind === "tensor" ? declared.unknownCode : undefined) ??
+      (initializer !== undefined && initializer.dtype === undefined ? initializer.dtypeCode : undefined);
+    return code === undefined ? [] : `${code}, the element type of "${name}",`;
+  });
 }
 
 const noMetadata: ReadonlyMap<string, string> = new Map();
