@@ -126,7 +126,7 @@ async function fixIn(folder: string, name: string): Promise<Row> {
       await writeEmulation(candidate, emulated, "float16");
       await compare(original, emulated);
     }
-    return { kind: "verified" as const, summary: "" };
+    return { kind: "verified" as const, summary: "", otherwise: [] };
   };
   const outcome = await fixModel({ path, destination, settings, dryRun: false, promise, verify });
   const again = await fixModel({ path: destination, destination, settings, dryRun: true, promise, verify });

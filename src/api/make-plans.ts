@@ -258,7 +258,7 @@ function modelsOf(
       "no model given; expected files, folders or patterns, such as: tc-lint model.onnx",
     );
   }
-  const { models, unmatched, passedOver } = findModels(patterns, { allFiles, say: onNotice });
+  const { models, unmatched, passedOver, passedOverBy } = findModels(patterns, { allFiles, say: onNotice });
   const ofModels = passedOver.filter((path) => isModelName(path));
   const isAnyone = models.length > 0 || !errorOnUnmatchedPattern;
   if (ofModels.length > 0 && isAnyone) onNotice(`${listed(ofModels)}: ignored by Git, or hidden: ${asked}`);
@@ -270,8 +270,8 @@ function modelsOf(
   const missing = unmatched.filter((pattern) => !folders.includes(pattern));
   if (missing.length === 0) return [...models, ...folders.map(refusedFolder)];
   const patternList = missing.map((pattern) => `"${pattern}"`).join(", ");
-  const hidden =
-    passedOver.length === 0 ? "" : `, but for what Git ignores or is hidden (${listed(passedOver)})`;
+  const over = [...new Set(missing.flatMap((pattern) => passedOverBy.get(pattern) ?? []))];
+  const hidden = over.length === 0 ? "" : `, but for what Git ignores or is hidden (${listed(over)})`;
   const ask = hidden === "" ? "" : `: ${asked}`;
   throw new InputError(
     "unmatched-pattern",

@@ -38,7 +38,9 @@ export function withProfile(
   const notices = [...settings.notices, ...noticesOf(profile, asRun)];
   // No other stack was profiled.
   const others = asRun.others?.map((other) => ({ ...other, cost: asRun.cost }));
-  return { ...asRun, cost, timelineOf, others, profile: report, budgets: [], notices };
+  // What a GPU would save of a CPU's time is no error of the model.
+  const errorShare = profile.onCpu === true ? Number.POSITIVE_INFINITY : asRun.errorShare;
+  return { ...asRun, cost, timelineOf, others, errorShare, profile: report, budgets: [], notices };
 }
 
 /** A file that says what it ran is believed, where the user says nothing else: at which sizes, and in which precision. */

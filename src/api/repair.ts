@@ -5,6 +5,7 @@ import { type ObservedRanges, rangesFor, type Samples } from "../fix/observed-ra
 import { promisedProof, proveSame } from "../fix/proof.ts";
 import { InputError } from "../ir/errors.ts";
 import type { Guard } from "../limits/guard.ts";
+import { checkLoadable } from "../onnx/loadable.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
 import { type FixChoice, proposing, withRanges } from "./fix-settings.ts";
@@ -55,6 +56,8 @@ export async function repair(
   await prepare(plan);
   const within = <T>(work: () => T): T => guard.run(work);
   const settings = within(() => fixSettings(plan, options));
+  // It can be neither run nor compared, which takes as long as reading it.
+  if (!options.dryRun) checkLoadable(path, "repaired");
   const sizes = Object.fromEntries(Object.entries(plan.settings.dims).map(([name, size]) => [name, [size]]));
   const child = {
     childUrl: verifyChildUrl,
@@ -62,8 +65,8 @@ export async function repair(
     onProgress: (what: string) => limits.onProgress(`comparing ${what}`),
   };
   let seen: ObservedRanges | undefined;
+  const samples = options.half === undefined ? undefined : options.samples();
   if (options.half !== undefined) {
-    const samples = options.samples();
     const { timeoutSeconds } = guard;
     const mayDraw = options.verify;
     seen = await rangesFor({ path, settings, samples, mayDraw, within, timeoutSeconds, ...child });
@@ -76,6 +79,7 @@ export async function repair(
       candidate,
       ...staged,
       half: isHalved ? options.half : undefined,
+      samples: samples?.sets,
       ...child,
       timeoutSeconds: guard.timeoutSeconds,
       memoryBytes: limits.memoryBytes,

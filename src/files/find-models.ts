@@ -23,6 +23,8 @@ export interface Found {
   readonly models: readonly FoundModel[];
   /** Arguments that stand for nothing. */
   readonly unmatched: readonly string[];
+  /** By argument: what of `passedOver` it would have stood for. */
+  readonly passedOverBy: ReadonlyMap<string, readonly string[]>;
   /** Models that Git ignores or that are hidden, and folders that may hold some. */
   readonly passedOver: readonly string[];
 }
@@ -38,22 +40,33 @@ export interface Search {
 export function findModels(patterns: readonly string[], search: Search): Found {
   const models = new Map<string, FoundModel>();
   const unmatched: string[] = [];
-  const passedOver = new Set<string>();
-  const walkFrom = (root: string) => {
+  const passedOverBy = new Map<string, readonly string[]>();
+  const walkOver = (passedOver: Set<string>, root: string, isMeant: IsMeant) => {
     const rules = search.allFiles ? undefined : IgnoreRules.of(root, search.say);
-    return walk({ path: root, bytes: Buffer.from(root), isText: true, rules }, { search, passedOver });
+    return walk(
+      { path: root, bytes: Buffer.from(root), isText: true, rules },
+      { search, passedOver, isMeant },
+    );
   };
   for (const pattern of patterns) {
-    const found = modelsOf(pattern, walkFrom);
+    const passedOver = new Set<string>();
+    const found = modelsOf(pattern, (root, isMeant) => walkOver(passedOver, root, isMeant));
+    passedOverBy.set(pattern, [...passedOver]);
     if (found.length === 0) unmatched.push(pattern);
     for (const model of found) if (!models.has(model.path)) models.set(model.path, model);
   }
-  return { models: [...models.values()], unmatched, passedOver: [...passedOver] };
+  const passedOver = [...new Set([...passedOverBy.values()].flat())];
+  return { models: [...models.values()], unmatched, passedOver, passedOverBy };
 }
 
-function modelsOf(given: string, walkFrom: (root: string) => Iterable<WalkedFile>): FoundModel[] {
+/** `isMeant`: whether a model that is passed over, or one in a folder that is, would have been found. */
+type WalkFrom = (root: string, isMeant: IsMeant) => Iterable<WalkedFile>;
+type IsMeant = (path: string, isFolder: boolean) => boolean;
+
+function modelsOf(given: string, walkFrom: WalkFrom): FoundModel[] {
   const stats = statsOf(given);
-  if (stats?.isDirectory()) return [...walkFrom(given)].filter(({ path }) => isModelName(path)).map(found);
+  if (stats?.isDirectory())
+    return [...walkFrom(given, () => true)].filter(({ path }) => isModelName(path)).map(found);
   if (stats !== undefined || !hasMagic(given)) return [{ path: toDisplayPath(given), explicit: true }];
   const pattern = withSlashes(given);
   const root = staticPrefix(pattern);
@@ -61,7 +74,8 @@ function modelsOf(given: string, walkFrom: (root: string) => Iterable<WalkedFile
   const matches = patternMatcher(pattern, root);
   // `models/*` means the models there; `models/*.bin` means what it says.
   const namesSuffix = (pattern.split("/").at(-1) ?? "").includes(".");
-  return [...walkFrom(root)]
+  const mayHold = folderMatcher(pattern, root);
+  return [...walkFrom(root, (path, isFolder) => (isFolder ? mayHold(path) : matches(path)))]
     .filter(({ path }) => matches(path) && (namesSuffix || isModelName(path)))
     .map(found);
 }
@@ -86,6 +100,24 @@ export function patternMatcher(
   const below = root === "." ? pattern.replace(/^\.\//, "") : pattern.slice(root.length).replace(/^\/+/, "");
   const matches = compilePattern(`/${below}`, pathMatcher, "the command line");
   return (path) => matches(`/${withSlashes(style.relative(root, path), style)}`);
+}
+
+/** Whether a pattern may stand for something in a folder: each of the folders above it is what the pattern says there. */
+function folderMatcher(pattern: string, root: string): (path: string) => boolean {
+  const below = root === "." ? pattern.replace(/^\.\//, "") : pattern.slice(root.length).replace(/^\/+/, "");
+  // An alternative may hold folders of its own.
+  if (below.includes("{")) return () => true;
+  const parts = below.split("/");
+  const any = parts.indexOf("**");
+  const fixed = any < 0 ? parts.slice(0, -1) : parts.slice(0, any);
+  return (path) => {
+    const folders = withSlashes(nodePath.relative(root, path)).split("/");
+    if (any < 0 && folders.length > fixed.length) return false;
+    const shared = Math.min(folders.length, fixed.length);
+    if (shared === 0) return true;
+    const matches = compilePattern(`/${fixed.slice(0, shared).join("/")}`, pathMatcher, "the command line");
+    return matches(`/${folders.slice(0, shared).join("/")}`);
+  };
 }
 
 function found({ path, isText }: WalkedFile): FoundModel {
@@ -125,7 +157,7 @@ interface Walk extends WalkedFile {
 /** Every file below a folder, by name. Links to files count, links to folders are not followed (they may circle). */
 function* walk(
   { path: folder, bytes, isText, rules }: Walk,
-  to: { readonly search: Search; readonly passedOver: Set<string> },
+  to: { readonly search: Search; readonly passedOver: Set<string>; readonly isMeant: IsMeant },
 ): Generator<WalkedFile> {
   for (const entry of entriesOf(folder, bytes)) {
     const name = textOf(entry.name);
@@ -137,7 +169,8 @@ function* walk(
     const isPassedOver =
       !to.search.allFiles && (name.startsWith(".") || rules?.ignores(path, isFolder) === true);
     if (isPassedOver) {
-      if (isFolder || isModelName(path)) to.passedOver.add(toDisplayPath(path));
+      if ((isFolder || isModelName(path)) && to.isMeant(path, isFolder))
+        to.passedOver.add(toDisplayPath(path));
     } else if (isFolder) yield* walk({ path, bytes: place, isText: isWhole, rules: rules?.in(path) }, to);
     else yield { path, isText: isWhole };
   }

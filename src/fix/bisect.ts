@@ -15,12 +15,17 @@ export interface Piece {
 /** A piece that is not in the result, and why. */
 export interface LeftPiece extends Piece {
   readonly reason: string;
+  /** It turns a decision between values that half precision does not tell apart. */
+  readonly isDecision?: boolean;
 }
 
 export interface Bisection {
   readonly kept: readonly Piece[];
   readonly left: readonly LeftPiece[];
 }
+
+/** Of what is left without a verdict of its own. */
+export const untried = "not tried by itself: too many trials of the result failed before";
 
 /** Beyond the logarithm of the number of pieces, trials for a second piece that fails. */
 const spareTrials = 8;
@@ -83,10 +88,9 @@ class Search {
   async #add(groups: readonly (readonly Piece[])[]): Promise<boolean> {
     const pieces = groups.flat();
     if (this.#trials === 0 || performance.now() > this.#deadline) {
-      const reason = "not tried by itself: too many trials of the result failed before";
       pushAll(
         this.left,
-        pieces.map((piece) => ({ ...piece, reason })),
+        pieces.map((piece) => ({ ...piece, reason: untried })),
       );
       return false;
     }

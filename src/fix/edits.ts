@@ -1,10 +1,13 @@
 /** @file A model with patches, not yet written: read as if it had been, and brought to bytes. */
+import type { TensorRef } from "../ir/model.ts";
 import { Patch } from "../ir/patch.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
 import { modelFromSource, type OpenModel } from "../onnx/read-model.ts";
+import { maxModelBytes } from "../onnx/size-limit.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { SegmentSource } from "../wire/segments.ts";
+import { segmentsLength } from "../wire/splice.ts";
 import { compact } from "./compact.ts";
 
 /** The model after a patch, as if it had been written and read again. */
@@ -16,19 +19,43 @@ export function patched(model: OpenModel, patch: Patch, dataLocation: string): O
   return modelFromSource(new SegmentSource(model.path, segments), model.files.with(made));
 }
 
-/** Brings what the patches made into one data file, and sets `metadata`. */
+/**
+ * Brings what the patches made into one data file, and sets `metadata`. Where the model would be larger than a runtime loads, its large tensors
+ * go there as well.
+ */
 export function render(
   model: OpenModel,
   location: string,
   metadata: ReadonlyMap<string, string> = new Map(),
+  most = maxModelBytes,
 ): PatchedModel {
+  const made = rendering(model, metadata, ({ data }) => isMade(model, data));
+  const whole = applyPatch(model, model.source, made, location);
+  if (segmentsLength(whole.model) <= most) return whole;
+  const all = rendering(model, metadata, (tensor) => isInside(tensor) || isMade(model, tensor.data));
+  return applyPatch(model, model.source, all, location, { takesAll: true });
+}
+
+function isMade({ files }: OpenModel, data: TensorRef["data"]): boolean {
+  return data.kind === "external" && files.made.has(data.location);
+}
+
+function isInside({ data, dtype }: TensorRef): boolean {
+  return (data.kind === "raw" || data.kind === "typed") && dtype !== "string";
+}
+
+/** Writes initializers anew, each as it is. */
+function rendering(
+  model: OpenModel,
+  metadata: ReadonlyMap<string, string>,
+  isWritten: (tensor: TensorRef) => boolean,
+): Patch {
   const patch = new Patch();
   for (const [key, value] of metadata) patch.metadata.set(key, value);
   const graph = patch.of(model.graph);
   for (const { name, initializer } of model.graph.values.values()) {
-    const { data, dtype, dims } = initializer ?? {};
-    if (initializer === undefined || data?.kind !== "external" || !model.files.made.has(data.location))
-      continue;
+    const { dtype, dims } = initializer ?? {};
+    if (initializer === undefined || !isWritten(initializer)) continue;
     if (dtype === undefined || dims === undefined) continue;
     graph.tensors.set(name, {
       dtype,
@@ -36,5 +63,5 @@ export function render(
       bytes: tensorBytes(model.source, model.files, initializer, encodeNumbers),
     });
   }
-  return applyPatch(model, model.source, patch, location);
+  return patch;
 }

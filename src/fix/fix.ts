@@ -8,7 +8,7 @@ import { clearLeftovers, lockModel, type ModelLock } from "../onnx/lock.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { causeOf, checkSource, type SourceState, sourceState } from "../onnx/source-state.ts";
 import { stageModel } from "../onnx/write.ts";
-import { bisect, type LeftPiece, nothingBut, type Piece } from "./bisect.ts";
+import { bisect, type LeftPiece, nothingBut, type Piece, untried } from "./bisect.ts";
 import { checkNodes, checkWeights, inBlocks, runFix, signedAs } from "./make.ts";
 import type { Measurement } from "./measured.ts";
 import { type Fix, type FixOutcome, type JudgedFix, outcomeOf, type Placed, type Proof } from "./outcome.ts";
@@ -19,10 +19,13 @@ import { unreferencedBy } from "./unreferenced.ts";
 export class DifferenceError extends InputError {
   /** Where: `output "y" differs; the first difference is in "h", computed by MatMul`. */
   readonly detail: string;
+  /** A decision between values that half precision does not tell apart: no defect, and nothing that a proof can hold. */
+  readonly isDecision: boolean;
 
-  constructor(path: string, detail: string) {
+  constructor(path: string, detail: string, isDecision = false) {
     super("not-the-same", `${path}: the result is not the same function (${detail}); nothing was written`);
     this.detail = detail;
+    this.isDecision = isDecision;
   }
 }
 
@@ -185,11 +188,20 @@ async function soundPartOf(whole: JudgedFix, difference: InputError, site: Site)
   const { settings, within = unlimited } = request;
   const limited = (kept: readonly Piece[], left: readonly LeftPiece[]) =>
     within(() => runFix(original, { ...settings, leaveOut: nothingBut(kept, left) }));
-  const { kept, left } = await bisect(whole.fixed.parts, reasonOf(difference), async (pieces) => {
+  const decisions = new Set<string>();
+  const failureOf = (error: InputError) => {
+    const reason = reasonOf(error);
+    if (error instanceof DifferenceError && error.isDecision) decisions.add(reason);
+    return reason;
+  };
+  const { kept, left } = await bisect(whole.fixed.parts, failureOf(difference), async (pieces) => {
     const placed = await place(limited(pieces, []), site, true);
-    return placed instanceof InputError ? reasonOf(placed) : undefined;
+    return placed instanceof InputError ? failureOf(placed) : undefined;
   });
-  return { ...whole, ...limited(kept, left), left };
+  // What was not tried is left for what those that were failed by.
+  const isOne = left.every(({ reason }) => reason === untried || decisions.has(reason));
+  const told = left.map((piece) => ({ ...piece, isDecision: isOne || decisions.has(piece.reason) }));
+  return { ...whole, ...limited(kept, left), left: told };
 }
 
 function reasonOf(difference: InputError): string {

@@ -9,19 +9,22 @@ import { openModel } from "../onnx/open.ts";
 import { inTemporaryFolder } from "../onnx/temporary-folder.ts";
 import type { HalfType } from "../passes/half/accepts.ts";
 import { typeErrors } from "../passes/half/check.ts";
+import type { VerifyReport } from "../verify/index.ts";
 import { writeEmulation } from "./emulation.ts";
 import { DifferenceError, type Proof } from "./fix.ts";
-import { type ProofRequest, proveSame } from "./proof.ts";
+import { heldSame, type ProofRequest, proofOf } from "./proof.ts";
 
 /** Throws InputError `not-the-same` where outputs or types are wrong. */
 export async function proveHalf(request: ProofRequest, type: HalfType): Promise<Proof> {
+  const reports: VerifyReport[] = [];
   if (request.half === "bf16") checkTypes(request);
-  else await proveSame(request);
-  const proof = await inTemporaryFolder("half", async (folder) => {
+  else reports.push(await heldSame(request));
+  await inTemporaryFolder("half", async (folder) => {
     const candidate = join(folder, "emulated.onnx");
     await writeEmulation(request.candidate, candidate, type);
-    return proveSame({ ...request, candidate });
+    reports.push(await heldSame({ ...request, candidate }));
   });
+  const proof = proofOf(request, reports);
   const how =
     request.half === "bf16"
       ? "BF16 computed in FP32 with every value rounded"

@@ -1,7 +1,9 @@
 /** @file What is told of a repair: what changed, what it saves, what was left and why. */
 import { openSymbols } from "../ir/assumed.ts";
 import { labelOf } from "../ir/model.ts";
+import type { Otherwise } from "../ir/otherwise.ts";
 import type { OpenModel } from "../onnx/open.ts";
+
 import { type AccountStep, accountOf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { pricedSizes, type Workload } from "../workload/workload.ts";
@@ -18,7 +20,12 @@ import type { UnreferencedFile } from "./unreferenced.ts";
 
 /** What is known of the result being the same function. */
 export type Proof =
-  | { readonly kind: "verified"; readonly summary: string }
+  | {
+      readonly kind: "verified";
+      readonly summary: string;
+      /** Elements of outputs that half precision decides otherwise, by output: more than these would have been refused. */
+      readonly otherwise: readonly Otherwise[];
+    }
   | { readonly kind: "unverified"; readonly summary: string };
 
 export interface FixOutcome {
@@ -133,7 +140,7 @@ function startOf(account: readonly AccountStep[], settings: FixSettings): { read
 
 function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[] {
   const nodes = new Map(graph.nodes.map((node) => [labelOf(node), node]));
-  return left.map(({ pass, part, reason }) => {
+  return left.map(({ pass, part, reason, isDecision }) => {
     const what = part === undefined ? "" : ` of "${part}"`;
     const node =
       part === undefined ? undefined : (nodes.get(part) ?? nodes.get(part.replace(/: \d+( \(\d+\))?$/, "")));
@@ -141,6 +148,7 @@ function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[
       kind: "failed",
       pass,
       node,
+      ...(isDecision && { isDecision }),
       message: `${pass}${what} failed verification and is left out: ${reason}`,
     };
   });

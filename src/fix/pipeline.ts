@@ -71,6 +71,8 @@ export interface FixNote extends PassNote {
   readonly rule?: string;
   /** Whether its time is a part of what all that was declined would save, and not the product's by itself. */
   readonly isPart?: boolean;
+  /** Of what failed verification: it turns a decision between values that half precision does not tell apart. */
+  readonly isDecision?: boolean;
 }
 
 /** One run of a pass that changed the model. */

@@ -15,7 +15,13 @@ export interface Span {
 
 /** The static type of a value, as declared in a file or as inferred. `undefined` means not known. */
 export type ValueType =
-  | { readonly kind: "tensor"; readonly dtype: DType | undefined; readonly shape: Shape | undefined }
+  | {
+      readonly kind: "tensor";
+      readonly dtype: DType | undefined;
+      readonly shape: Shape | undefined;
+      /** The number in the file, where it is none that `dtype` knows. */
+      readonly unknownCode?: number;
+    }
   | { readonly kind: "sequence" | "optional"; readonly element: ValueType | undefined }
   | { readonly kind: "map" | "sparse" | "opaque" };
 

@@ -178,6 +178,8 @@ export interface ProfileReport {
   readonly statistic: "median" | "mean";
   /** The GPU that it ran on, by its driver's name; absent where the file does not say. */
   readonly gpu?: string;
+  /** Whether it ran on a CPU, which has no Tensor Cores; absent where the file does not say. */
+  readonly onCpu?: true;
   /** One run, all layers. */
   readonly microseconds: number;
   /** One run, timed as a whole: layers that were timed one by one need not add up to it. Absent where the file does not say. */

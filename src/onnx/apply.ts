@@ -27,15 +27,16 @@ export interface PatchedModel {
 
 /**
  * The bytes of `model` with `patch` applied. Changed tensors that were external go to a new data file called
- * `dataLocation`; those that were inside stay inside.
+ * `dataLocation`; those that were inside stay inside, unless `takesAll`.
  */
 export function applyPatch(
   model: Model,
   source: ByteSource,
   patch: Patch,
   dataLocation: string,
+  { takesAll = false }: { readonly takesAll?: boolean } = {},
 ): PatchedModel {
-  const data = new DataFile(dataLocation);
+  const data = new DataFile(dataLocation, takesAll);
   // What its inputs are depends on the IR version.
   if (patch.leastIrVersion > model.irVersion) patch.of(model.graph);
   const edits = [...patch.graphs].flatMap(([graph, graphPatch]) =>

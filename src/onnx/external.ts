@@ -31,7 +31,7 @@ export function externalData(
   const offset = wholeNumber("offset", values.get("offset"), fail) ?? 0;
   const length = wholeNumber("length", values.get("length"), fail);
   if (length !== undefined && expected !== undefined && length !== expected) {
-    throw fail("external-length", `external length is ${length} bytes, but the dims call for ${expected}`);
+    throw fail("external-length", `external length is ${length} bytes, expected ${expected} for its dims`);
   }
   return { kind: "external", location: intern(location), offset, length: length ?? expected };
 }

@@ -135,7 +135,8 @@ export class GraphEdits {
     if (spec === null) return [];
     const old = this.#graph.values.get(name)?.initializer;
     invariant(old !== undefined, `a patch changes "${name}", which is no initializer`);
-    const placement: Placement = old.data.kind === "external" ? this.#data.place(spec) : { kind: "inline" };
+    const isOut = old.data.kind === "external" || this.#isTaken(spec);
+    const placement: Placement = isOut ? this.#data.place(spec) : { kind: "inline" };
     return field(
       graphFields.initializer,
       tensorMessage(spec, keptTensorFields(this.#source, old.span), placement),
@@ -164,9 +165,14 @@ export class GraphEdits {
   /** A new tensor goes where the graph keeps its other large ones; so does one of weights that are not there. */
   #isExternal(spec: TensorSpec): boolean {
     if (spec.bytes.size <= inlineBytes) return !isThere(spec);
+    if (this.#data.takesAll) return true;
     for (const { initializer } of this.#graph.values.values())
       if (initializer?.data.kind === "external") return true;
     return false;
+  }
+
+  #isTaken({ bytes }: TensorSpec): boolean {
+    return this.#data.takesAll && bytes.size > inlineBytes;
   }
 
   #nodeFields(specs: readonly NodeSpec[]): Segment[] {

@@ -3,9 +3,7 @@ import { dirname } from "node:path";
 import { InputError } from "../ir/errors.ts";
 import { WireError } from "../wire/error.ts";
 import { joinSegments, type Segment, segmentsLength } from "../wire/splice.ts";
-
-/** Protobuf's own limit, which ONNX Runtime shares. */
-const maxModelBytes = 2 ** 31 - 1;
+import { maxModelBytes } from "./size-limit.ts";
 
 export interface ModelBytes {
   readonly bytes: Uint8Array;

@@ -1,5 +1,6 @@
 /** @file Names to values: scopes, producers, consumers, and an order in which producers come first. */
-import { labelOf } from "../ir/model.ts";
+import { invariant } from "../ir/errors.ts";
+import { labelOf, operatorOf } from "../ir/model.ts";
 import { WireError } from "../wire/error.ts";
 import { type DraftGraph, type DraftNode, DraftValue, type NamedType, none } from "./draft.ts";
 
@@ -165,8 +166,9 @@ function sortNodes(graph: DraftGraph, state: LinkState): DraftNode[] {
   }
   if (sorted.length < graph.nodes.length) {
     const stuck = graph.nodes.find((node) => (waiting.get(node) ?? 0) > 0);
-    const name = stuck === undefined ? "?" : labelOf(stuck);
-    throw problem(state, "cycle", `graph "${graph.name}": node "${name}" depends on its own output`);
+    invariant(stuck !== undefined, "a graph that is not sorted, of which no node waits");
+    const what = `node "${labelOf(stuck)}" (${operatorOf(stuck)})`;
+    throw problem(state, "cycle", `graph "${graph.name}": ${what} depends on its own output`);
   }
   return sorted;
 }

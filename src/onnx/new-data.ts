@@ -8,11 +8,14 @@ const dataAlignmentBytes = 4096;
 
 export class DataFile {
   readonly segments: Segment[] = [];
+  /** Whether it takes tensors that were inside the model as well. */
+  readonly takesAll: boolean;
   readonly #location: string;
   #offset = 0;
 
-  constructor(location: string) {
+  constructor(location: string, takesAll = false) {
     this.#location = location;
+    this.takesAll = takesAll;
   }
 
   get isEmpty(): boolean {

@@ -18,6 +18,7 @@ import { readElements } from "./elements.ts";
 import { modelFields, nodeFields } from "./fields.ts";
 import { type DraftFunction, decodeFunction, decodeOpset } from "./function.ts";
 import { type LinkState, linkGraph } from "./link.ts";
+import { oversize } from "./size-limit.ts";
 import { rejectForeign } from "./sniff.ts";
 import { decodeEntry } from "./tensor.ts";
 
@@ -109,7 +110,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     valueCount: link.values,
     nodeCount: state.nodes,
     reader: readerOf(source, files, state.hasNodeMetadata),
-    notices: noticesOf(draft, link),
+    notices: noticesOf(draft, link, source.size),
     source,
     files,
     [Symbol.dispose]: () => {
@@ -171,8 +172,10 @@ function linkFunctions(drafts: readonly DraftFunction[], link: LinkState): Map<s
   return functions;
 }
 
-function noticesOf(draft: Draft, link: LinkState): Notice[] {
+function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
   const notices: Notice[] = [];
+  const tooLarge = oversize(bytes);
+  if (tooLarge !== undefined) notices.push({ code: "too-large", message: tooLarge });
   if (draft.irVersion > newestIrVersion || draft.irVersion < 3) {
     notices.push({
       code: "ir-version",
@@ -191,6 +194,11 @@ function noticesOf(draft: Draft, link: LinkState): Notice[] {
       message: `opset ${opset} is outside ${oldestOpset} to ${newestOpset}: operators may mean something else in it`,
     });
   }
+  const [unknown, ...others] = unknownTypes(draft.graph);
+  if (unknown !== undefined) {
+    const more = others.length > 0 ? `, nor are ${others.length} more` : "";
+    notices.push({ code: "unknown-dtype", message: `${unknown} is no data type that tc-lint knows${more}` });
+  }
   if (link.unsorted > 0) {
     notices.push({
       code: "unsorted",
@@ -198,6 +206,16 @@ function noticesOf(draft: Draft, link: LinkState): Notice[] {
     });
   }
   return notices;
+}
+
+/** `77, the element type of "x",`: runtimes refuse it, or are newer than this reader. */
+function unknownTypes(graph: DraftGraph | undefined): string[] {
+  return [...(graph?.values.values() ?? [])].flatMap(({ name, declared, initializer }) => {
+    const code =
+      (declared?.kind === "tensor" ? declared.unknownCode : undefined) ??
+      (initializer !== undefined && initializer.dtype === undefined ? initializer.dtypeCode : undefined);
+    return code === undefined ? [] : `${code}, the element type of "${name}",`;
+  });
 }
 
 const noMetadata: ReadonlyMap<string, string> = new Map();

@@ -191,7 +191,10 @@ function locate(draft: Draft, dtype: DType | undefined, elements: number, fail: 
     const { length } = draft.raw;
     if (expected !== undefined && length !== expected) {
       const code = length < expected ? "raw-data-short" : "raw-data-surplus";
-      throw fail(code, `raw_data has ${length} bytes, but ${elements} elements of ${dtype} take ${expected}`);
+      throw fail(
+        code,
+        `raw_data has ${length} bytes, expected ${expected} for ${elements} elements of ${dtype}`,
+      );
     }
     return { kind: "raw", span: draft.raw };
   }

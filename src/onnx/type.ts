@@ -87,7 +87,10 @@ function decodeTensorType(cursor: Cursor, owner: Owner): ValueType {
     else if (cursor.field === tensorTypeFields.shape) shape = decodeShape(cursor, owner);
   }
   cursor.leave(outer);
-  return { kind: "tensor", dtype: dtypeOfCode(code), shape };
+  const dtype = dtypeOfCode(code);
+  // 0 is one that the file leaves open.
+  const unknown = dtype === undefined && code !== 0 ? { unknownCode: code } : {};
+  return { kind: "tensor", dtype, shape, ...unknown };
 }
 
 function decodeShape(cursor: Cursor, owner: Owner): Dim[] {

@@ -2,7 +2,7 @@
 import { intsAttributeOf } from "../ir/attributes.ts";
 import type { Node } from "../ir/model.ts";
 import { findOp } from "./registry.ts";
-import type { Elements, Traits } from "./traits.ts";
+import type { Decision, Elements, Traits } from "./traits.ts";
 
 /** Undefined for an operator that tc-lint does not know, and for a call of a local function. */
 export function traitsOf({ domain, opType }: Node): Traits | undefined {
@@ -11,6 +11,12 @@ export function traitsOf({ domain, opType }: Node): Traits | undefined {
 
 export function isProduct({ domain, opType }: Node): boolean {
   return findOp(domain, opType)?.product === true;
+}
+
+/** How values decide an output of the node; undefined where they do not, or it is not known how. */
+export function decisionAt(node: Node, output: number): Decision | undefined {
+  const decision = traitsOf(node)?.decides?.(node);
+  return decision?.kind === "place" && decision.output !== output ? undefined : decision;
 }
 
 /** A node that only holds a tensor. */

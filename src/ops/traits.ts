@@ -109,6 +109,15 @@ export type InputUse =
   /** Is added to scores that a softmax takes. */
   | { readonly kind: "scores" };
 
+/** How values decide what a whole number or a truth is: rounding turns it where they are near enough to each other. */
+export type Decision =
+  /** At each place of output `output`, which place along the attribute `axis` of the first input holds the one that is sought. */
+  | { readonly kind: "place"; readonly output: number; readonly axis: number; readonly inOrder: boolean }
+  /** Which of two inputs is larger, or whether they are equal. */
+  | { readonly kind: "order" }
+  /** What is left of the first input without its fraction. */
+  | { readonly kind: "whole" };
+
 /** What of a node of an older opset is otherwise in opset 22. */
 export interface NewForm {
   /** By position: inputs that it has now, as lists of whole numbers. */
@@ -132,6 +141,8 @@ export interface Traits {
   readonly uses?: Readonly<Record<number, InputUse>>;
   /** Arithmetic whose result has the digits of its operands: whole numbers stay whole. */
   readonly keepsDigits?: true;
+  /** Undefined: it does not decide, or not by values alone that are near each other. */
+  readonly decides?: (node: Node) => Decision;
 }
 
 type HalfOptions = Omit<HalfTraits, "since">;

@@ -11,7 +11,7 @@ const leastMatched = 0.5;
 const mostListed = 10;
 
 export function profileReport(
-  { tool, runs, leftOut, statistic, layers, ran }: Profile,
+  { tool, runs, leftOut, statistic, layers, ran, onCpu }: Profile,
   match: Match,
   { files, predicted }: { readonly files: readonly string[]; readonly predicted: Timeline },
 ): ProfileReport {
@@ -28,6 +28,7 @@ export function profileReport(
     leftOut,
     statistic,
     ...(ran === undefined ? {} : { gpu: ran.gpu }),
+    ...(onCpu === true ? { onCpu } : {}),
     microseconds,
     ...(ran?.wholeMicroseconds === undefined ? {} : { wholeMicroseconds: ran.wholeMicroseconds }),
     ...(ran?.wholeFp32Microseconds === undefined ? {} : { wholeFp32Microseconds: ran.wholeFp32Microseconds }),

@@ -23,7 +23,16 @@ const wordings = [
   /\bexpected (?<expected>.+?), found (?<found>.+?)(?=$|[;:]| \()/s,
 ] as const;
 
+/** `strides are [0,0], expected positive numbers`: a clause of its own, of which the verb and what is before it is not what was found. */
+const clause = /(?:^|: )(?<found>(?:(?!: ).)+), expected (?<expected>.+?)(?=$|[;:]| \()/s;
+const subject = /^(?:"[^"]*"|[^"])*?\b(?:is|are|has|have|holds|claims|add up to) /s;
+const unequal = /(?:^| )(?<found>\S+) does not equal (?<expected>\S+?)(?=$|[;:,])/;
+
 function foundIn(message: string): Pick<ErrorReport, "found" | "expected"> {
-  const groups = wordings.map((each) => each.exec(message)?.groups).find((each) => each !== undefined);
-  return { found: groups?.["found"] ?? null, expected: groups?.["expected"] ?? null };
+  for (const wording of [...wordings, unequal]) {
+    const groups = wording.exec(message)?.groups;
+    if (groups !== undefined) return { found: groups["found"] ?? null, expected: groups["expected"] ?? null };
+  }
+  const { found, expected } = clause.exec(message)?.groups ?? {};
+  return { found: found?.replace(subject, "") ?? null, expected: expected ?? null };
 }

@@ -148,10 +148,17 @@ function failedLines({ notes }: FixOutcome, palette: Palette): string[] {
 }
 
 /** Of parts of a fix that verification refuted. */
-export function failureAdvice(failed: readonly Pick<FixOutcome["notes"][number], "pass">[]): string {
-  const isPlugins = failed.every(({ pass }) => pass === "plugins");
+export function failureAdvice(
+  failed: readonly Pick<FixOutcome["notes"][number], "pass" | "isDecision">[],
+): string {
+  const others = failed.filter(({ isDecision }) => isDecision !== true);
+  const turned =
+    "A decision between values that half precision does not tell apart falls either way, and what hangs on it is another: nothing can prove that it is the same, and it is no defect; --no-verify writes it";
+  if (others.length === 0) return `What is written is verified. ${turned}.`;
+  const isPlugins = others.every(({ pass }) => pass === "plugins");
   const whose = isPlugins ? "the plugin's own" : "a defect of tc-lint: please report it";
-  return `What is written is verified. What failed on infinite inputs alone is beyond what a fix assumes (docs/fixing.md), and what crashes ONNX Runtime is a defect of it; anything else is ${whose}.`;
+  const decided = others.length < failed.length ? ` ${turned}.` : "";
+  return `What is written is verified.${decided} What failed on infinite inputs alone is beyond what a fix assumes (docs/fixing.md), and what crashes ONNX Runtime is a defect of it; anything else is ${whose}.`;
 }
 
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */

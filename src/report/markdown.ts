@@ -9,7 +9,7 @@ import { budgetItems } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
 import { countedNotes, type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
-import { profileNotes, timeNote, timeWord } from "./profile-text.ts";
+import { profileNotes, tensorCoreText, timeNote, timeWord, whereText } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
@@ -98,15 +98,15 @@ function accountTable({ account, profile }: ModelReport): string[] {
 }
 
 function predictionLines(model: ModelReport, { describeTarget }: RenderOptions): string[] {
-  const { predicted, target } = model;
-  const { tensorCoreShare } = predicted;
+  const { target } = model;
   const { range, basis } = timeNote(model);
-  const where = `${escaped(describeTarget(target))}, ${predictedIn(model)}`;
+  const where = `${escaped(whereText(describeTarget(target), model))}, ${predictedIn(model)}`;
   if (isUnpriced(model)) return [`${where}: **${pricedText(model)}** (${whyUnpriced(model)}).`, ""];
   const left = unpricedText(model);
   const notes = [range, ...(left === undefined ? [] : [left]), escaped(basis)];
   const time = `**${pricedText(model)}** ${timeWord(model)} (${notes.join(", ")})`;
-  return [`${where}: ${time}, ${percent(tensorCoreShare)} on Tensor Cores.`, ""];
+  const share = tensorCoreText(model);
+  return [`${where}: ${time}${share === undefined ? "" : `, ${share} on Tensor Cores`}.`, ""];
 }
 
 /** Findings and layers beyond this would push other models out of the summary. */

@@ -5,7 +5,7 @@ import { accountLines } from "./account-table.ts";
 import { predictedIn, takenFirstText } from "./account-text.ts";
 import { budgetLines } from "./budget-text.ts";
 import type { Palette } from "./color.ts";
-import { timeNote, timeWord } from "./profile-text.ts";
+import { tensorCoreText, timeNote, timeWord, whereText } from "./profile-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
@@ -31,9 +31,9 @@ export function headerLines(model: ModelReport, options: ViewOptions, palette: P
     counted(model.nodes, "node"),
     `${compact(model.parameters)} parameters`,
   ].filter((fact) => fact !== "");
-  const where = `${options.describeTarget(target)}, ${predictedIn(model)}`;
+  const where = `${whereText(options.describeTarget(target), model)}, ${predictedIn(model)}`;
   const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${timeText(model, palette)}`];
-  if (predicted.microseconds > 0) lines.push(timeLine(predicted, options.detail));
+  if (predicted.microseconds > 0) lines.push(timeLine(model, options.detail));
   for (const line of budgetLines(model.budgets, palette)) lines.push(line);
   return lines.map((line) => `  ${line}`);
 }
@@ -48,17 +48,16 @@ function timeText(model: ModelReport, palette: Palette): string {
 }
 
 /** `83 % on Tensor Cores; conv 1.1 ms (78 %), memory 0.3 ms (21 %)`; in short `conv 78 %, memory 21 %`. */
-function timeLine(
-  { tensorCoreShare, families, microseconds }: ModelReport["predicted"],
-  detail: Detail,
-): string {
+function timeLine(model: ModelReport, detail: Detail): string {
+  const { families, microseconds } = model.predicted;
   const textOf = (time: number, share: string) =>
     detail === "full" ? `${duration(time)} (${share})` : share;
   const parts = Object.entries(families)
     .filter(([, time]) => time > 0)
     .sort(([, a], [, b]) => b - a)
     .map(([family, time]) => `${family} ${textOf(time, percent(time / microseconds))}`);
-  return `${percent(tensorCoreShare)} on Tensor Cores; ${parts.join(", ")}`;
+  const share = tensorCoreText(model);
+  return `${share === undefined ? "" : `${share} on Tensor Cores; `}${parts.join(", ")}`;
 }
 
 /** A line a step, and which of them is taken first. */

@@ -16,6 +16,19 @@ export function timeWord({ profile }: Pick<ModelReport, "profile">): "predicted"
   return profile === undefined ? "predicted" : "measured";
 }
 
+/** `83 %`; undefined where it ran on what has no Tensor Cores. */
+export function tensorCoreText({
+  predicted,
+  profile,
+}: Pick<ModelReport, "predicted" | "profile">): string | undefined {
+  return profile?.onCpu === true ? undefined : percent(predicted.tensorCoreShare);
+}
+
+/** What a time is of: the target, beside the CPU that ran it where that was one. */
+export function whereText(target: string, { profile }: Pick<ModelReport, "profile">): string {
+  return profile?.onCpu === true ? `a CPU's run, weighed for ${target}` : target;
+}
+
 /** What stands beside the model's time: its interval and what it rests on, or who measured it and where. */
 export function timeNote({
   predicted,
@@ -32,7 +45,8 @@ export function timeNote({
       basis: basisText[basis],
     };
   }
-  const where = profile.gpu === undefined ? "" : ` on ${profile.gpu}`;
+  const machine = profile.onCpu === true ? "a CPU" : profile.gpu;
+  const where = machine === undefined ? "" : ` on ${machine}`;
   return {
     range: runsText(profile),
     basis: `by ${tools[profile.tool]}${where}: ${profile.files.join(", ")}`,

@@ -1,6 +1,7 @@
 /** @file What a comparison of two models found, in the terminal. */
 
 import { counted, printable, significant } from "../ir/format.ts";
+import { butFor, otherwiseIn, otherwiseText } from "../ir/otherwise.ts";
 import type {
   Allowance,
   Budget,
@@ -17,7 +18,9 @@ export function renderVerifyText(report: VerifyReport, color: ColorLevel): strin
   const palette = paletteOf(color);
   const { original, candidate, problems, outputs, firstDivergence, notices, draws } = report;
   const title = `${palette.heading(printable(candidate))} and ${palette.heading(printable(original))}`;
-  const verdict = report.same ? palette.good("are the same function") : palette.bad("differ");
+  const verdict = report.same
+    ? `${palette.good("are the same function")}${printable(butFor(outputs))}`
+    : palette.bad(isUnproven(report) ? "are not proven to be the same function" : "differ");
   const lines = [
     `${title} ${verdict}`,
     ...problems.map((problem) => `  ${palette.bad("✗")} ${printable(problem)}`),
@@ -30,6 +33,12 @@ export function renderVerifyText(report: VerifyReport, color: ColorLevel): strin
   return `${lines.join("\n")}\n`;
 }
 
+/** Whether nothing refutes it but that so much is allowed. */
+function isUnproven({ problems, outputs }: VerifyReport): boolean {
+  const failed = outputs.filter(({ same }) => !same);
+  return problems.length === 0 && failed.length > 0 && failed.every(({ unproven }) => unproven === true);
+}
+
 /** An output, and where it differs, how. */
 export function outputLines(output: OutputReport, palette: Palette): string[] {
   const { name, dtype, dims, same, problem, difference, allowed, draw } = output;
@@ -37,7 +46,8 @@ export function outputLines(output: OutputReport, palette: Palette): string[] {
   const head = `  ${sign} output ${palette.bold(printable(name))} ${dtype}[${dims.join(",")}]`;
   if (problem !== undefined) return [`${head} ${printable(problem)} (${printable(draw)})`];
   if (difference === undefined || allowed === undefined) return [head];
-  const text = `${head}: ${errorText(difference, allowed)} (${printable(draw)})`;
+  const doubt = output.unproven === true ? "not proven, for so much is allowed: " : "";
+  const text = `${head}: ${doubt}${printable(errorText(output, difference, allowed))} (${printable(draw)})`;
   return same ? [text] : [text, ...differenceLines(difference)];
 }
 
@@ -46,14 +56,19 @@ export function differenceLines(difference: Difference): string[] {
   return [...worstLines(difference), `    ${shapeText(difference)}`];
 }
 
-function errorText(difference: Difference, allowed: Allowance): string {
+function errorText({ name, ties }: OutputReport, difference: Difference, allowed: Allowance): string {
   const { mismatches, maximumError, largest, elements } = difference;
+  if (ties !== undefined && ties.unexplained > 0)
+    return `${mismatchText(mismatches, elements)}, ${ties.unexplained} of them no tie of ${ties.of} (within ${small(ties.within)})`;
   if (mismatches > allowed.mismatches) {
     return mismatchText(mismatches, elements);
   }
-  if (maximumError === 0) return "no difference";
   const limit = `allowed ${small(allowed.maximumError)}`;
-  return `largest error ${small(maximumError)} of ${small(largest)}, ${limit}`;
+  const parts = [
+    ...otherwiseIn([{ name, difference, allowed, ties }]).map(otherwiseText),
+    ...(maximumError > 0 ? [`largest error ${small(maximumError)} of ${small(largest)}, ${limit}`] : []),
+  ];
+  return parts.length === 0 ? "no difference" : parts.join("; ");
 }
 
 function mismatchText(mismatches: number, elements: number): string {
@@ -78,16 +93,24 @@ function shapeText({
   return parts.join(", ");
 }
 
-function divergenceLines({ value, node, operator, difference, draw }: DivergenceReport): string[] {
+function divergenceLines(report: DivergenceReport): string[] {
+  const { value, node, operator, difference, draw, isDecision } = report;
   const where = `"${printable(value)}", made by ${printable(operator)} "${printable(node)}"`;
-  const error =
-    difference.mismatches > 0
-      ? mismatchText(difference.mismatches, difference.elements)
-      : `largest error ${small(difference.maximumError)} of ${small(difference.largest)}`;
+  const agrees = isDecision
+    ? "what decides it agrees to rounding, so it decides between values that half precision does not tell apart"
+    : "what it is computed from agrees";
   return [
-    `  They part at ${where}: ${error} (${printable(draw)}); what it is computed from agrees`,
-    ...worstLines(difference),
+    `  They part at ${where}: ${partingText(report)} (${printable(draw)}); ${agrees}`,
+    ...(difference === undefined ? [] : worstLines(difference)),
   ];
+}
+
+function partingText({ difference, problem = "" }: DivergenceReport): string {
+  if (difference === undefined) return printable(problem);
+  const { mismatches, elements, maximumError, largest } = difference;
+  return mismatches > 0
+    ? mismatchText(mismatches, elements)
+    : `largest error ${small(maximumError)} of ${small(largest)}`;
 }
 
 /** `6 sets of inputs: normal ×3, large, negative, zero; batch 1 and 3`. */

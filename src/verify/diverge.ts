@@ -13,11 +13,12 @@ import { nodesIn } from "../ir/nodes.ts";
 import { exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import type { OpenModel } from "../onnx/open.ts";
+import type { Budget } from "./budget.ts";
 import { compareTensors, type Difference, type Lanes, trueLanes } from "./compare.ts";
 import { openSession, type SessionOptions } from "./ort.ts";
 import { drawText, type Run } from "./plan.ts";
 import type { DivergenceReport } from "./report.ts";
-import type { Tensor, Tensors } from "./tensor.ts";
+import { isFloatTensor, type Tensor, type Tensors } from "./tensor.ts";
 
 /** Values looked at in one run: memory for all of them is needed at once. */
 const probesAtOnce = 16;
@@ -34,10 +35,20 @@ export interface DivergenceTask {
   readonly output: string;
   /** Largest error of a value, as a share of its largest magnitude, that is not a difference yet. */
   readonly tolerance: number;
+  /** Whether the candidate computes in half: operands that agree may decide otherwise. */
+  readonly isHalf: boolean;
   /** Of padded values of the candidate, by name. */
   readonly lanes: ReadonlyMap<string, Lanes>;
   readonly session: SessionOptions;
   readonly onProgress: (what: string) => void;
+}
+
+/** Far below the error that is to be explained, and above what rounding does to inner values. */
+export function divergenceTolerance(budget: Budget, error: number): number {
+  const halfTolerance = { float16: 0.02, bfloat16: 0.1 } as const;
+  if (budget.kind === "half") return halfTolerance[budget.dtype];
+  const isGross = !(error < 100 * budget.tolerance);
+  return isGross ? 10 * budget.tolerance : budget.tolerance;
 }
 
 /** Undefined where no value of one name and shape shows the difference. */
@@ -47,7 +58,12 @@ export async function firstDivergence(task: DivergenceTask): Promise<DivergenceR
 
 type Verdict =
   | { readonly kind: "agrees" | "unknown" }
-  | { readonly kind: "differs"; readonly difference: Difference };
+  | {
+      readonly kind: "differs";
+      readonly difference: Difference | undefined;
+      readonly problem: string | undefined;
+      readonly isExact: boolean;
+    };
 
 class Search {
   readonly #task: DivergenceTask;
@@ -134,11 +150,18 @@ class Search {
     if (expected === undefined || actual === undefined) return { kind: "unknown" };
     const lanes = this.#task.lanes.get(name);
     const real = lanes === undefined ? actual : trueLanes(actual, lanes);
-    if (real === undefined || real.dims.join() !== expected.dims.join()) return { kind: "unknown" };
+    if (real === undefined) return { kind: "unknown" };
+    const isExact = !isFloatTensor(expected);
+    if (real.dims.join() !== expected.dims.join()) {
+      // Of floats, it may be padded; what is found or counted is not.
+      if (!isExact || real.dims.length !== expected.dims.length) return { kind: "unknown" };
+      const problem = `has shape [${real.dims.join(",")}], expected [${expected.dims.join(",")}]`;
+      return { kind: "differs", difference: undefined, problem, isExact };
+    }
     const difference = compareTensors(expected, real);
     const limit = this.#task.tolerance * difference.largest;
     const agrees = difference.mismatches === 0 && difference.maximumError <= limit;
-    return agrees ? { kind: "agrees" } : { kind: "differs", difference };
+    return agrees ? { kind: "agrees" } : { kind: "differs", difference, problem: undefined, isExact };
   }
 
   /** What the runtime gives for these values; one whose type it cannot hand out is left out. */
@@ -168,6 +191,8 @@ class Search {
       operator: operatorOf(producer),
       draw: drawText(this.#task.run.draw),
       difference: verdict.difference,
+      problem: verdict.problem,
+      isDecision: this.#task.isHalf && verdict.isExact,
     };
   }
 }

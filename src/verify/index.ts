@@ -1,6 +1,7 @@
 /** @file What other folders use of verification. */
 export { type Allowance, type Budget, budgets, type HalfType } from "./budget.ts";
 export type { Difference, Lanes } from "./compare.ts";
+export { worstOutputs } from "./judge.ts";
 export { readNpz, writeNpz } from "./npz.ts";
 export { doings } from "./protocol.ts";
 export { observeRanges, type RangeOptions } from "./ranges.ts";

@@ -13,7 +13,8 @@ import {
 import { compareTensors, type Difference } from "./compare.ts";
 import { drawText, type Run } from "./plan.ts";
 import type { OutputReport } from "./report.ts";
-import { isFloatTensor, type Tensor, type Tensors } from "./tensor.ts";
+import { isFloatTensor, numbersOf, type Tensor, type Tensors } from "./tensor.ts";
+import type { Ties } from "./ties.ts";
 
 /** One run of the candidate. */
 export interface Judged {
@@ -34,6 +35,8 @@ export interface Evidence {
    * is assumed of what products read. Asked for as `variants` are.
    */
   readonly mirrored: ((run: Run) => Promise<Tensors | undefined>) | undefined;
+  /** Which decisions of an output are ties; asked for only where some come out otherwise under a half budget. */
+  readonly ties?: (run: Run, output: string) => Promise<Ties | undefined>;
 }
 
 /** Compares every output of one run. */
@@ -48,7 +51,50 @@ export async function judge(run: Run, actual: Tensors, evidence: Evidence): Prom
   const { found, beyond } = differs ? await forgiven(run, actual, evidence) : asTheyAre(actual);
   const outputs = beyond.size > 0 ? judged(found, []) : strict;
   const isExcusable = outputs.some((output) => isVariable(output, run, evidence.budget));
-  return { run, outputs: isExcusable ? judged(found, await evidence.variants(run)) : outputs, beyond };
+  const own = isExcusable ? judged(found, await evidence.variants(run)) : outputs;
+  return { run, outputs: await decided(own, run, found, evidence), beyond };
+}
+
+/** With decisions that rounding turns held to the values that decide them, where these are known. */
+async function decided(
+  outputs: readonly OutputReport[],
+  run: Run,
+  actual: Tensors,
+  { budget, ties: tiesOf }: Evidence,
+): Promise<readonly OutputReport[]> {
+  if (budget.kind !== "half" || tiesOf === undefined) return outputs;
+  const results: OutputReport[] = [];
+  for (const output of outputs) {
+    const [expected, found] = [run.expected.get(output.name), actual.get(output.name)];
+    const isTurned =
+      expected !== undefined && !isFloatTensor(expected) && (output.difference?.mismatches ?? 0) > 0;
+    const ties = isTurned && expected.dtype !== "string" ? await tiesOf(run, output.name) : undefined;
+    results.push(
+      ties !== undefined && expected !== undefined && found !== undefined
+        ? tied(output, ties, expected, found)
+        : output,
+    );
+  }
+  return results;
+}
+
+function tied(output: OutputReport, ties: Ties, expected: Tensor, found: Tensor): OutputReport {
+  const { allowed } = output;
+  if (allowed === undefined) return output;
+  const [wanted, actual] = [numbersOf(expected), numbersOf(found)];
+  let [count, unexplained] = [0, 0];
+  for (let index = 0; index < wanted.length; index++) {
+    if (ties.isTie(index)) count += 1;
+    const value = actual[index] ?? Number.NaN;
+    if (value !== wanted[index] && !ties.explains(index, value)) unexplained += 1;
+  }
+  const { of, within, largest } = ties;
+  return {
+    ...output,
+    same: unexplained === 0,
+    allowed: { ...allowed, mismatches: count },
+    ties: { of, within, largest, unexplained },
+  };
 }
 
 interface Forgiveness {
@@ -154,7 +200,7 @@ function allowanceOf(
 }
 
 /** Of each output, the run where it came nearest to its limit, or passed it. */
-export function worstOutputs(judged: readonly Judged[]): OutputReport[] {
+export function worstOutputs(judged: readonly Pick<Judged, "outputs">[]): OutputReport[] {
   const worst = new Map<string, OutputReport>();
   for (const output of judged.flatMap(({ outputs }) => outputs)) {
     const known = worst.get(output.name);

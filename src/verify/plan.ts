@@ -6,7 +6,7 @@ import type { Budget } from "./budget.ts";
 import { type Draw, type DrawKind, drawInputs } from "./inputs.ts";
 import type { Optimization, Session } from "./ort.ts";
 import type { DrawReport } from "./report.ts";
-import { type GivenSizes, sizeAttempts } from "./sizes.ts";
+import { type GivenSizes, type InputsFlag, sizeAttempts, usualInputs } from "./sizes.ts";
 import { convert, type Tensors } from "./tensor.ts";
 import type { Bindings } from "./use.ts";
 
@@ -31,6 +31,8 @@ export interface PlanOptions {
   readonly onProgress: (what: string) => void;
   /** One size of each symbol is enough; two unless it says so. */
   readonly oneSize?: boolean;
+  /** For messages; `--inputs` unless it says so. */
+  readonly inputsFlag?: InputsFlag | undefined;
 }
 
 export interface Plan {
@@ -100,7 +102,7 @@ export async function findSizes(session: Session, model: Model, options: PlanOpt
   const refusals: InputError[] = [];
   let single: FoundSizes | undefined;
   for (const isNarrow of [false, true]) {
-    for (const attempted of sizeAttempts(model, options.sizes)) {
+    for (const attempted of sizeAttempts(model, options.sizes, options.inputsFlag)) {
       const bindings = options.oneSize === true ? attempted.slice(0, 1) : attempted;
       const first: Run[] = [];
       for (const sizes of bindings) {
@@ -118,9 +120,10 @@ export async function findSizes(session: Session, model: Model, options: PlanOpt
     if (single !== undefined) return single;
   }
   const [reason] = refusals;
+  const { inputsFlag: flag = usualInputs } = options;
   throw new InputError(
     "cannot-run",
-    `${reason?.message ?? `${model.path}: there is nothing to run it on`}; give sizes with --dim, or inputs with --inputs`,
+    `${reason?.message ?? `${model.path}: there is nothing to run it on`}; give sizes with --dim${flag === null ? "" : `, or inputs with ${flag}`}`,
   );
 }
 

@@ -1,16 +1,18 @@
 /** @file What a model should compute, by ONNX Runtime, in the process that calls this: inputs drawn, outputs to compare with. */
-import { exposeValues } from "../onnx/expose.ts";
+import { exposeComputed, exposeValues } from "../onnx/expose.ts";
 import { modelInMemory } from "../onnx/in-memory.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import { patchedInMemory } from "../onnx/patched-in-memory.ts";
-import { type Budget, type HalfType, halfRange } from "./budget.ts";
+import { type Budget, type HalfType, halfAllowance, halfRange } from "./budget.ts";
 import { codeWays } from "./code-ways.ts";
+import { compareTensors } from "./compare.ts";
 import { openSession, type Runnable, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { type Run, runOriginal } from "./plan.ts";
 import { roundWeights } from "./rounded.ts";
 import { checkRunnable } from "./signature.ts";
 import type { GivenSizes } from "./sizes.ts";
 import { convert, isFloatTensor, numbersOf, type Tensors, tensorOf } from "./tensor.ts";
+import type { Decided, Operand } from "./ties.ts";
 
 /** Plain data, so that it can be sent to another process. */
 export interface ReferenceTask {
@@ -96,6 +98,40 @@ export async function runRounded(
     results.push(await session.run(roundedInputs(run.inputs, dtype, isHalf)));
   }
   return results;
+}
+
+/**
+ * The values that decide an output, in the original, each with what its budget lets it move. Throws InputError
+ * `cannot-run` where the runtime does not hand them out.
+ */
+export async function decidingOperands(
+  model: OpenModel,
+  { operands }: Decided,
+  { inputs }: Pick<Run, "inputs">,
+  { budget, isHalf, ...options }: RoundedOptions & { readonly budget: Extract<Budget, { kind: "half" }> },
+): Promise<Operand[]> {
+  const { path } = model;
+  const names = operands.map(({ name }) => name);
+  const run = async (segments: () => ReturnType<typeof exposeValues>, given: Tensors) => {
+    await using session = await openSession({ path, ...modelInMemory(path, segments) }, options);
+    return await session.run(given);
+  };
+  const own = await run(() => exposeValues(model, model.source, names), inputs);
+  const patch = roundWeights(model, budget.dtype);
+  const moved = await run(
+    () => exposeComputed(model, patch, names),
+    roundedInputs(inputs, budget.dtype, isHalf),
+  );
+  return names.flatMap((name) => {
+    const [tensor, other] = [own.get(name), moved.get(name)];
+    if (tensor === undefined || other?.dims.join() !== tensor.dims.join()) return [];
+    const { maximumError } = halfAllowance(
+      budget,
+      compareTensors(tensor, tensor),
+      compareTensors(tensor, other),
+    );
+    return [{ tensor, budget: maximumError }];
+  });
 }
 
 /** Floats rounded to half, in the type they have. */

@@ -21,6 +21,22 @@ export interface OutputReport {
   readonly draw: string;
   readonly difference: Difference | undefined;
   readonly allowed: Allowance | undefined;
+  /** Of decisions that rounding turns, where values are known that decide them. */
+  readonly ties?: TieReport | undefined;
+  /** It is within what is allowed, and that is so much that keeping to it proves nothing: not `same`. */
+  readonly unproven?: true;
+}
+
+/** `allowed.mismatches` counts the ties: decisions between values that may be moved past each other. */
+export interface TieReport {
+  /** The values that decide, by name. */
+  readonly of: string;
+  /** By how much they may be apart to be a tie: as far as the budget of half precision lets them move. */
+  readonly within: number;
+  /** The largest of them. */
+  readonly largest: number;
+  /** Elements that differ, and are no tie. */
+  readonly unexplained: number;
 }
 
 /** The value where the models part: everything it is computed from agrees. */
@@ -30,7 +46,12 @@ export interface DivergenceReport {
   readonly node: string;
   readonly operator: string;
   readonly draw: string;
-  readonly difference: Difference;
+  /** Undefined where its shape differs. */
+  readonly difference: Difference | undefined;
+  /** `has shape [8], expected [4]`, where it is no number that differs. */
+  readonly problem: string | undefined;
+  /** Under a half budget: what decides it agrees, and it is decided otherwise (an index, a comparison). */
+  readonly isDecision: boolean;
 }
 
 export interface VerifyReport {

@@ -11,16 +11,20 @@ import type { Bindings } from "./use.ts";
 /** By symbol: as the user says, each in turn. */
 export type GivenSizes = Readonly<Record<string, readonly number[]>>;
 
+/** What gives inputs where none can be drawn; null where nothing does. */
+export type InputsFlag = string | null;
+
+export const usualInputs = "--inputs";
+
 /** Symbols in the shapes of the inputs. Throws InputError `unknown-shape` where an input has none. */
-export function inputSymbols(model: Model): readonly string[] {
+export function inputSymbols(model: Model, flag: InputsFlag = usualInputs): readonly string[] {
   const symbols = new Set<string>();
   for (const { name, declared } of requiredInputs(model)) {
     if (declared?.kind !== "tensor" || declared.shape === undefined) {
-      const what = declared?.kind === "tensor" ? "its shape is not declared" : "it is not a tensor";
-      throw new InputError(
-        "unknown-shape",
-        `${model.path}: no input "${name}" can be drawn: ${what}; give inputs with --inputs`,
-      );
+      // An archive of arrays holds no sequence.
+      const how = flag === null ? "" : `; give inputs with ${flag}`;
+      const what = declared?.kind === "tensor" ? `its shape is not declared${how}` : "it is not a tensor";
+      throw new InputError("unknown-shape", `${model.path}: no input "${name}" can be drawn: ${what}`);
     }
     for (const dim of declared.shape) collectSymbols(dim, symbols);
   }
@@ -44,8 +48,12 @@ const batchSizes = [1, 3] as const;
  * Bindings to try, smallest first: of each attempt, a first and a second size for every symbol. With sizes given, one
  * attempt, with as many bindings as there are sizes. A model without symbols has one binding.
  */
-export function sizeAttempts(model: Model, given: GivenSizes): readonly (readonly Bindings[])[] {
-  const symbols = inputSymbols(model);
+export function sizeAttempts(
+  model: Model,
+  given: GivenSizes,
+  flag: InputsFlag = usualInputs,
+): readonly (readonly Bindings[])[] {
+  const symbols = inputSymbols(model, flag);
   for (const name of Object.keys(given)) {
     if (!symbols.includes(name)) {
       const known = symbols.length === 0 ? "there are none" : `there are ${symbols.join(", ")}`;

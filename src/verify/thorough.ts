@@ -56,8 +56,8 @@ export async function runThoroughly(session: Session, model: Model, request: Tho
 }
 
 /** Sizes may be given for many models at once: those of other models' symbols say nothing here. */
-function sizesOfInputs(model: Model, { sizes }: PlanOptions): PlanOptions["sizes"] {
-  const symbols = inputSymbols(model);
+function sizesOfInputs(model: Model, { sizes, inputsFlag }: PlanOptions): PlanOptions["sizes"] {
+  const symbols = inputSymbols(model, inputsFlag);
   return Object.fromEntries(Object.entries(sizes).filter(([name]) => symbols.includes(name)));
 }
 

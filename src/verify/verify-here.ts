@@ -6,19 +6,21 @@ import { beyondNotices, mirrored } from "./beyond.ts";
 import type { Budget } from "./budget.ts";
 import { CandidateForms } from "./candidate-forms.ts";
 import type { Lanes } from "./compare.ts";
-import { firstDivergence } from "./diverge.ts";
+import { divergenceTolerance, firstDivergence } from "./diverge.ts";
 import { emptyNotices, refuseNothing } from "./emptiness.ts";
 import { type Evidence, type Judged, judge, worstOutputs } from "./judge.ts";
 import { nudged } from "./nudged.ts";
 import { type Optimization, openSession, runtimeVersion, type SessionOptions } from "./ort.ts";
 import { attempt, drawText, howText, type Plan, type Run, runDraw } from "./plan.ts";
 import { doings } from "./protocol.ts";
-import { runRounded } from "./reference-here.ts";
+import { decidingOperands, runRounded } from "./reference-here.ts";
 import type { DivergenceReport, OutputReport, VerifyReport } from "./report.ts";
 import { checkRunnable, signatureProblems } from "./signature.ts";
-import type { GivenSizes } from "./sizes.ts";
+import type { GivenSizes, InputsFlag } from "./sizes.ts";
 import type { Tensors } from "./tensor.ts";
 import { runThoroughly, seedOfOtherWays } from "./thorough.ts";
+import { decidedBehind, type Ties, tiesOf } from "./ties.ts";
+import { withUnproven } from "./unproven.ts";
 
 /** A comparison to make; plain data, so that it can be sent to another process. */
 export interface VerifyTask {
@@ -37,6 +39,8 @@ export interface VerifyTask {
   readonly allOptimizations: boolean;
   /** Inputs to use instead of drawn ones. */
   readonly inputs: Tensors | undefined;
+  /** What gives them, for messages. */
+  readonly inputsFlag: InputsFlag | undefined;
   /** Of values that the candidate pads, by name: positions of the original's elements along each axis. */
   readonly lanes: ReadonlyMap<string, Lanes>;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
@@ -144,7 +148,7 @@ class Verification {
       if (!(error instanceof InputError && error.code === "cannot-run")) throw error;
       return { plan, judged, problems: [error.message] };
     }
-    return { plan, judged, problems: [] };
+    return { plan, judged: withUnproven(judged, this.#task.budget), problems: [] };
   }
 
   /** What the candidate makes of runs. Throws InputError `cannot-run` where it takes one of them not. */
@@ -167,16 +171,19 @@ class Verification {
         rounded: rounded?.get(run),
         variants: (each) => this.#variants(each),
         mirrored: this.#task.assumesFinite ? (each) => this.#mirrored(each) : undefined,
+        ties: (each, output) => this.#ties(each, output),
       };
       yield await judge(run, actual, evidence);
     }
   }
 
   async #runOriginal(): Promise<Plan> {
-    const { original: path, budget, seeds, sizes, inputs: given, otherSizes, emptyBatch } = this.#task;
+    const { original: path, inputs: given, ...rest } = this.#task;
+    const { budget, seeds, sizes, otherSizes, emptyBatch, inputsFlag } = rest;
     this.#onProgress("the original, loading");
     await using session = await openSession({ path }, this.#originals);
-    const options = { budget, seeds, sizes, given, otherSizes, emptyBatch, onProgress: this.#onProgress };
+    const asked = { budget, seeds, sizes, given, otherSizes, emptyBatch, inputsFlag };
+    const options = { ...asked, onProgress: this.#onProgress };
     const plan = await runThoroughly(session, this.#drawn, options);
     return { ...plan, notices: [...session.notices, ...plan.notices] };
   }
@@ -253,6 +260,25 @@ class Verification {
     return result instanceof InputError ? undefined : result;
   }
 
+  /** What decides an output, in the original and with weights and inputs rounded; nothing where that is not known. */
+  async #ties(run: Run, output: string): Promise<Ties | undefined> {
+    const { budget, stacked } = this.#task;
+    const decided = decidedBehind(this.#original.graph, output);
+    // Inner values of runs that are stacked have samples anywhere.
+    if (decided === undefined || budget.kind !== "half" || stacked !== undefined) return undefined;
+    this.#onProgress(`the original, what decides "${output}", ${drawText(run.draw)}`);
+    const operands = await attempt(() =>
+      decidingOperands(this.#original, decided, run, {
+        ...this.#originals,
+        budget,
+        isHalf: (name) => this.#forms.typeOf(name) === budget.dtype,
+      }),
+    );
+    const expected = run.expected.get(output);
+    if (operands instanceof InputError || expected === undefined) return undefined;
+    return tiesOf(decided, expected, operands);
+  }
+
   #findDivergence(run: Run, output: OutputReport): Promise<DivergenceReport | undefined> {
     const { budget, lanes } = this.#task;
     const { difference } = output;
@@ -264,6 +290,7 @@ class Verification {
       candidateInputs: this.#forms.asCandidate(run.inputs),
       output: output.name,
       tolerance: divergenceTolerance(budget, error),
+      isHalf: budget.kind === "half",
       lanes,
       session: this.#session,
       onProgress: this.#onProgress,
@@ -284,12 +311,4 @@ interface Found {
 
 function nothing(problems: readonly string[]): Found {
   return { plan: { runs: [], notices: [], smallest: undefined }, judged: [], problems };
-}
-
-/** Far below the error that is to be explained, and above what rounding does to inner values. */
-function divergenceTolerance(budget: Budget, error: number): number {
-  const halfTolerance = { float16: 0.02, bfloat16: 0.1 } as const;
-  if (budget.kind === "half") return halfTolerance[budget.dtype];
-  const isGross = !(error < 100 * budget.tolerance);
-  return isGross ? 10 * budget.tolerance : budget.tolerance;
 }

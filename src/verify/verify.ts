@@ -5,7 +5,7 @@ import { type Budget, budgets } from "./budget.ts";
 import type { Lanes } from "./compare.ts";
 import { doings } from "./protocol.ts";
 import { type ChildOptions, CrashError, runInChild } from "./run-in-child.ts";
-import type { GivenSizes } from "./sizes.ts";
+import type { GivenSizes, InputsFlag } from "./sizes.ts";
 import type { Tensors } from "./tensor.ts";
 import type { VerifyOutcome, VerifyTask } from "./verify-here.ts";
 
@@ -20,6 +20,8 @@ export interface VerifyOptions extends ChildOptions {
   readonly otherSizes?: boolean | undefined;
   /** Inputs to use instead of drawn ones, by name. */
   readonly inputs?: Tensors | undefined;
+  /** What gives them, for messages: `--inputs` unless given, null for nothing. */
+  readonly inputsFlag?: InputsFlag | undefined;
   /** Of values that the candidate pads, by name: positions of the original's elements along each axis. */
   readonly lanes?: ReadonlyMap<string, Lanes> | undefined;
   /** Of inputs and outputs that the candidate has transposed: its axis i is the original's axis p[i]. */
@@ -96,6 +98,7 @@ export function taskOf(
     emptyBatch: options.stacked === undefined,
     allOptimizations: true,
     inputs: options.inputs,
+    inputsFlag: options.inputsFlag,
     lanes: options.lanes ?? new Map(),
     permutations: options.permutations ?? new Map(),
     stacked: options.stacked,

@@ -219,7 +219,10 @@ export class Cursor {
     if (this.length > this.#end - this.start) {
       const left = this.#end - this.start;
       const code = this.#end === this.source.size ? "truncated" : "bad-length";
-      throw this.error(code, `field ${this.field} claims ${this.length} bytes, but ${left} remain`);
+      throw this.error(
+        code,
+        `field ${this.field} claims ${this.length} bytes, expected at most the ${left} that remain`,
+      );
     }
     this.#position = this.start + this.length;
   }

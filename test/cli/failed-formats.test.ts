@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
 import { errorReport } from "../../src/report/error-report.ts";
+import { info, modelBytes, node } from "../onnx/build.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
 
@@ -147,4 +148,47 @@ test("a message's node, and what it found and expected, are its parts", () => {
   });
   const turned = errorReport({ code: "x", message: "verify: expected 2 arguments, found 1; --help" }, null);
   expect(turned).toMatchObject({ node: null, found: "1", expected: "2 arguments" });
+});
+
+test.each([
+  ['node "c" (Conv): strides are [0,0], expected positive numbers', "[0,0]", "positive numbers"],
+  ['node "c" (Conv): the input has rank 3, expected 4', "rank 3", "4"],
+  ['node "c" (Conv): channels of X and W (group 3): 8 does not equal 9', "8", "9"],
+  ['node "c" (Split): Split sizes [2,3] add up to 5, expected 6', "5", "6"],
+  [
+    'node "c" (Gather): indices of rank 2 for a tensor of rank 0, expected the same',
+    "indices of rank 2 for a tensor of rank 0",
+    "the same",
+  ],
+  [
+    'byte 7: external data location "/etc/is it" is absolute, expected a path inside the folder',
+    "absolute",
+    "a path inside the folder",
+  ],
+  ["is text, expected a binary ONNX model", "text", "a binary ONNX model"],
+])("a model's error %s has its parts", (message, found, expected) => {
+  expect(errorReport({ code: "invalid-node", message: `m.onnx: ${message}` }, "m.onnx")).toMatchObject({
+    node: message.startsWith("node") ? "c" : null,
+    found,
+    expected,
+  });
+});
+
+test.each([
+  [
+    "w",
+    { dims: [5], rawData: new Uint8Array(8) },
+    { code: "raw-data-short", found: "8 bytes", expected: "20 for 5 elements of float32" },
+  ],
+  ["cycle", undefined, { code: "cycle", node: "turns" }],
+])("the error of a model has what it found in JSON: %s", async (name, tensor, parts) => {
+  const bytes = modelBytes({
+    node: [node("Add", ["x", tensor === undefined ? "y" : "w"], ["y"], { name: "turns" })],
+    input: [info("x", [5])],
+    output: [info("y", [5])],
+    initializer: tensor === undefined ? [] : [{ name, dataType: 1, ...tensor }],
+  });
+  bench.folder.write("bad.onnx", bytes);
+  const { stdout } = await bench.tcLint(["bad.onnx", "-f", "json"]);
+  expect(JSON.parse(stdout).errors).toMatchObject([parts]);
 });

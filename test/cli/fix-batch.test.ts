@@ -164,3 +164,24 @@ it.each([
   expect(exitCode).toBe(2);
   expect(stderr).toContain(text);
 });
+
+it("--batch leaves nothing that nobody reads", async () => {
+  const file = write((graph) => {
+    const h = graph.node("Conv", [graph.input("x", [1, 3, 8, 8]), weight(graph, [8, 3, 3, 3])]);
+    const one = graph.node("Constant", [], { value_ints: [1] });
+    const sizes = graph.node("Concat", [one, graph.weight([1], { dtype: "int64", values: [288] })], {
+      axis: 0,
+    });
+    graph.node("Reshape", [h, sizes], {}, { outputs: ["y"] });
+    graph.output("y", "float32", [1, 288]);
+  });
+  for (const batch of ["4", "dynamic"]) {
+    await bench.tcLint([...flags, "--batch", batch, "--fix-output", "out.onnx", "model.onnx"]);
+    using fixed = openModel(path.join(path.dirname(file), "out.onnx"));
+    const unread = [...fixed.graph.values.values()].filter(
+      ({ consumers, isOutput }) => consumers.length === 0 && !isOutput,
+    );
+    expect(unread.map(({ name }) => name)).toEqual([]);
+    expect(fixed.graph.nodes.map(({ opType }) => opType)).not.toContain("Constant");
+  }
+});

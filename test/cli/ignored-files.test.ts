@@ -77,6 +77,24 @@ describe("of a folder", () => {
     expect(allowed.stderr).toContain("models/a.onnx, models/b.onnx: ignored by Git, or hidden");
   });
 
+  test.each([
+    ["zzz*.onnx", undefined],
+    ["sub/a*.onnx", undefined],
+    ["other/**/*.onnx", undefined],
+    [".h*.onnx", ".hid.onnx"],
+    ["sub/*/a*.onnx", "sub/.hid"],
+    ["**/a*.onnx", "sub/.hid"],
+    ["{sub,top}/**/*.onnx", "sub/.hid"],
+  ])("a pattern that matches nothing (%s) names only what it may stand for", async (pattern, hint) => {
+    put("sub/.hid/a.onnx", ".hid.onnx", "b.onnx", "other/c.txt");
+    const { stderr, exitCode } = await lintedBy(pattern, "b.onnx");
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(`"${pattern}": no .onnx file there`);
+    const hidden = /is hidden \((.*?)\)/.exec(stderr)?.[1];
+    if (hint === undefined) expect(hidden).toBeUndefined();
+    else expect(hidden).toContain(hint);
+  });
+
   test("outside of a repository no .gitignore holds", async () => {
     put("a.onnx");
     bench.folder.write(".gitignore", "*.onnx\n");

@@ -96,6 +96,21 @@ describe("measured times", () => {
   });
 });
 
+describe("a run on a CPU", () => {
+  it("is told as one, and is no error of the model", async () => {
+    const formats = ["-f", "markdown=r.md", "-f", "html=r.html", "-f", "text=r.txt"];
+    const run = await bench.tcLint(["seg_unet.onnx", "--profile", "ort.json", ...formats]);
+    expect(run).toMatchObject({ exitCode: 0, stderr: "" });
+    const text = read("r.txt");
+    expect(text).toMatch(
+      /a CPU's run, weighed for NVIDIA H200 .*measured .*by ONNX Runtime on a CPU: ort\.json/,
+    );
+    expect(read("r.md")).toContain("a CPU's run, weighed for");
+    for (const each of [text, read("r.md"), parsePage(read("r.html")).text])
+      expect(each).not.toMatch(/on tensor cores/i);
+  });
+});
+
 describe("--profile is refused", () => {
   it.each([
     [

@@ -72,6 +72,39 @@ describe("half precision", () => {
     expect(report.fixes[0]?.ranges).toBe("constants alone (--no-verify)");
   });
 
+  it("is compared on samples where no inputs can be drawn, and says what else would do", async () => {
+    writeInline(bench.folder.path, { ...growing(), input: [info("x")], output: [info("y")] });
+    const before = contentsOf(bench.folder.path);
+    const refused = await bench.tcLint(halve);
+    expect(refused.exitCode).toBe(2);
+    expect(refused.stderr).toMatch(
+      /no input "x" can be drawn: its shape is not declared; give inputs with --samples; so no result can be compared with it; --no-verify writes one unverified/,
+    );
+    expect(contentsOf(bench.folder.path)).toEqual(before);
+    mkdirSync(path.join(bench.folder.path, "samples"));
+    for (const rows of [64, 32]) {
+      const data = Float32Array.from({ length: rows * 64 }, (_, index) => Math.sin(index));
+      const x = { dtype: "float32", dims: [rows, 64], data } as const;
+      bench.folder.write(`samples/${rows}.npz`, writeNpz(new Map([["x", x]])));
+    }
+    const { report } = await fixJson(bench, ...halve, "--samples", "samples");
+    expect(report.fixes).toMatchObject([
+      { changed: true, proof: { kind: "verified", summary: expect.stringMatching(/ on 6 input sets/) } },
+    ]);
+  });
+
+  it("names no flag for an input that no archive holds", async () => {
+    const type = { sequenceType: { elemType: { tensorType: { elemType: 1 } } } };
+    const graph = growing();
+    graph.input?.push({ name: "s", type });
+    graph.node?.push(node("SequenceLength", ["s"], ["n"]));
+    graph.output?.push(info("n", [], 7));
+    writeInline(bench.folder.path, graph);
+    const { exitCode, stderr } = await bench.tcLint(halve);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/no input "s" can be drawn: it is not a tensor; so no result/);
+  });
+
   it("refuses samples that the model does not take", async () => {
     writeInline(bench.folder.path, growing());
     const other = { dtype: "float32", dims: [1], data: Float32Array.of(1) } as const;
@@ -211,5 +244,95 @@ describe("--precision bf16 below opset 22", () => {
     expect(report.fixes[0]?.notes.map(({ message }) => message).join("\n")).toMatch(
       /BF16 Conv needs opset 22.*LpPool "pooled" is not known to mean the same in both; nothing is stored in BF16/,
     );
+  });
+});
+
+/** x [1024,32] → MatMul → Relu → MatMul, and in which of 21 columns each row is largest. */
+function deciding(opType: "ArgMax" | "TopK", behind: "Gather" | "NonZero" | undefined = undefined) {
+  const graph = decision(opType);
+  if (behind === "Gather") {
+    graph.node?.push(node("Gather", ["table", "d"], ["e"]));
+    graph.initializer?.push(floats("table", [21, 8], noise(21 * 8, 3)));
+    graph.output = [info("e")];
+  } else if (behind === "NonZero") {
+    graph.node?.pop();
+    graph.node?.push(
+      node("Greater", ["l", "zero"], ["d"], { name: "decides" }),
+      node("NonZero", ["d"], ["e"]),
+    );
+    graph.initializer?.push(floats("zero", [], [0]));
+    graph.output = [info("e", undefined, 7)];
+  }
+  return graph;
+}
+
+function decision(opType: "ArgMax" | "TopK"): types.IGraphProto {
+  const k = { name: "k", dims: [1], dataType: 7, int64Data: [3] };
+  const axis = { name: "axis", type: 2, i: 1 };
+  const decision =
+    opType === "ArgMax"
+      ? node("ArgMax", ["l"], ["d"], { name: "decides", attribute: [axis] })
+      : node("TopK", ["l", "k"], ["v", "d"], { name: "decides", attribute: [axis] });
+  return {
+    node: [
+      node("MatMul", ["x", "w1"], ["h"], { name: "first" }),
+      node("Relu", ["h"], ["r"]),
+      node("MatMul", ["r", "w2"], ["l"], { name: "second" }),
+      decision,
+    ],
+    input: [info("x", [1024, 32])],
+    output: [info("d", undefined, 7)],
+    initializer: [
+      floats("w1", [32, 64], noise(32 * 64, 1)),
+      floats("w2", [64, 21], noise(64 * 21, 2)),
+      ...(opType === "TopK" ? [k] : []),
+    ],
+  };
+}
+
+describe("decisions that half precision turns", () => {
+  it.each(["ArgMax", "TopK"] as const)("are counted wherever %s is called verified", async (opType) => {
+    const file = writeInline(bench.folder.path, deciding(opType));
+    const fixed = path.join(bench.folder.path, "fixed.onnx");
+    const flags = ["--fix-only", "--precision", "fp16", "model.onnx", "--fix-output", fixed];
+    const { report } = await fixJson(bench, ...flags);
+    const proof = report.fixes[0]?.proof;
+    if (proof?.kind !== "verified") throw new Error("not verified");
+    const [found] = proof.otherwise;
+    expect(found).toMatchObject({ output: "d", elements: opType === "ArgMax" ? 1024 : 3072 });
+    expect(found?.differing).toBeGreaterThan(0);
+    expect(found?.differing).toBeLessThanOrEqual(found?.allowed ?? 0);
+    expect(proof.summary).toContain(
+      ` but for ${found?.differing} of ${found?.elements} elements of "d", within`,
+    );
+    const { stdout, exitCode } = await bench.tcLint(["verify", file, fixed, "--half", "fp16", "--no-color"]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/ are the same function but for \d+ of \d+ elements of "d"\n/);
+    expect(stdout).toMatch(
+      /✓ output d int64\[.*\]: \d+ of \d+ elements stands? otherwise, allowed \d+: ties of "l", within [\d.]+ \(/,
+    );
+    expect(stdout).not.toContain("no difference");
+  });
+
+  it.each(["Gather", "NonZero"] as const)("prove nothing of what %s makes of them", async (behind) => {
+    const file = writeInline(bench.folder.path, deciding("ArgMax", behind));
+    const fixed = path.join(bench.folder.path, "fixed.onnx");
+    const flags = ["--fix-only", "--precision", "fp16", "model.onnx"];
+    const { report, stderr } = await fixJson(bench, ...flags);
+    expect(report.fixes[0]).toMatchObject({ changed: false, proof: null });
+    const failed = report.fixes[0]?.notes.filter(({ kind }) => kind === "failed") ?? [];
+    expect(failed.length).toBeGreaterThan(0);
+    for (const { message } of failed)
+      expect(message).toMatch(
+        /output "e" (is not proven: [^;]+|differs); (ArgMax|Greater) "decides" decides "d" otherwise, between values that half precision does not tell apart/,
+      );
+    expect(stderr).toMatch(/it is no defect; --no-verify writes it/);
+    expect(stderr).not.toContain("please report it");
+    // The same of a file that was written all the same.
+    await bench.tcLint([...flags, "--no-verify", "--fix-output", fixed]);
+    const { stdout, exitCode } = await bench.tcLint(["verify", file, fixed, "--half", "fp16", "--no-color"]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/They part at "d", made by \w+ "decides": .* half precision does not tell apart/);
+    if (behind === "Gather") expect(stdout).toMatch(/ are not proven to be the same function\n/);
   });
 });

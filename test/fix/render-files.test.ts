@@ -1,12 +1,16 @@
 /** @file A repair as files in memory: the very bytes that a repair on the disk writes. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { render } from "../../src/fix/edits.ts";
 import { fixModel } from "../../src/fix/fix.ts";
 import { renderFix } from "../../src/fix/render-files.ts";
-import { openModel } from "../../src/onnx/open.ts";
-import { joinSegments } from "../../src/wire/splice.ts";
+import type { TensorRef } from "../../src/ir/model.ts";
+import { type OpenModel, openModel } from "../../src/onnx/open.ts";
+import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
+import { encodeNumbers } from "../../src/passes/tensors.ts";
+import { joinSegments, segmentsLength } from "../../src/wire/splice.ts";
 import { requestFor, settingsFor, writeExternal, writeInline } from "./models.ts";
 
 describe("A repair in memory", () => {
@@ -57,4 +61,33 @@ describe("A repair in memory", () => {
       expect.objectContaining({ code: "weights-missing" }),
     );
   });
+
+  it("of what would be larger than a runtime loads puts its weights beside it", () => {
+    const file = writeInline(folder);
+    using model = openModel(file);
+    const metadata = new Map([["fixed", "yes"]]);
+    expect(render(model, "fixed.data", metadata).data).toBeUndefined();
+    const { model: whole, data = [] } = render(model, "fixed.data", metadata, model.bytes);
+    expect(segmentsLength(whole)).toBeLessThan(model.bytes / 2);
+    const result = path.join(folder, "fixed.onnx");
+    writeFileSync(result, joinSegments(whole));
+    writeFileSync(path.join(folder, "fixed.data"), joinSegments(data));
+    using fixed = openModel(result);
+    expect([...fixed.graph.values.keys()]).toEqual([...model.graph.values.keys()]);
+    let moved = 0;
+    for (const [name, { initializer }] of model.graph.values) {
+      const after = fixed.graph.values.get(name)?.initializer;
+      if (initializer === undefined || after === undefined) continue;
+      moved += after.data.kind === "external" ? 1 : 0;
+      expect(contentOf(fixed, after)).toEqual(contentOf(model, initializer));
+    }
+    expect(moved).toBeGreaterThan(0);
+  });
 });
+
+function contentOf({ source, files }: OpenModel, tensor: TensorRef): Uint8Array {
+  const bytes = tensorBytes(source, files, tensor, encodeNumbers);
+  const content = new Uint8Array(bytes.size);
+  bytes.readInto(0, content);
+  return content;
+}

@@ -277,6 +277,28 @@ describe("Names", () => {
     expect(() => modelFromBytes(reluModel({ initializer: [w, w] }))).toThrow(refused("duplicate-name"));
   });
 
+  it.each(["an input", "an initializer", "an inner value"])("of no data type are named: %s", (what) => {
+    const later = info("v", [2], 77);
+    const w = { name: "w", dims: [2], dataType: 77, rawData: new Uint8Array(2) };
+    using model = modelFromBytes(
+      modelBytes({
+        node: [node("Relu", [what === "an initializer" ? "w" : "v"], ["y"])],
+        input: what === "an inner value" ? [info("x")] : [later],
+        output: [info("y")],
+        ...(what === "an initializer" ? { initializer: [w], input: [] } : {}),
+        ...(what === "an inner value"
+          ? { node: [node("Neg", ["x"], ["v"]), node("Relu", ["v"], ["y"])], valueInfo: [later] }
+          : {}),
+      }),
+    );
+    expect(model.notices).toEqual([
+      {
+        code: "unknown-dtype",
+        message: `77, the element type of "${what === "an initializer" ? "w" : "v"}", is no data type that tc-lint knows`,
+      },
+    ]);
+  });
+
   it("are sorted into an order, where the file has none", () => {
     const nodes = [node("Tanh", ["b"], ["y"]), node("Relu", ["a"], ["b"]), node("Relu", ["x"], ["a"])];
     using model = modelFromBytes(modelBytes({ node: nodes, input: [info("x")], output: [info("y")] }));

@@ -55,6 +55,10 @@ describe("a profile that ONNX Runtime wrote", () => {
     expect(report.profile?.untimed.nodes).toBe(0);
     expect(report.profile?.unmapped.layers.every(({ name }) => name.startsWith("Reorder"))).toBe(true);
     expect(report.notices.map(({ code }) => code)).toContain("profile-cpu");
+    expect(report.profile?.onCpu).toBe(true);
+    expect(report.predicted.tensorCoreShare).toBe(0);
+    expect(report.groups.some(({ saves }) => (saves?.share ?? 0) > 0.05)).toBe(true);
+    expect(report.groups.map(({ severity }) => severity)).not.toContain("error");
     expectSteps(report);
     expectParts(report);
   });

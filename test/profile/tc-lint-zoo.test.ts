@@ -25,6 +25,8 @@ describe("on tc-runtime", () => {
     async (name) => {
       for (const precision of ["fp16", "as-is"] as const) {
         const predicted = await lint(zooModel(name), { ...options, precision });
+        // What ran in half is told so; a prediction of half that costs is of the file as it is stored.
+        if (predicted.predicted.half !== undefined) continue;
         for (const times of [1, 40]) {
           const bench = await benchOf(zooModel(name), { precision, times, dims: predicted.symbols });
           const profile = [file("bench.json", bench)];

@@ -25,6 +25,7 @@ export const cast = defineOp({
     half: half(1, 13, { inputs: { 0: "any" } }),
     layout: "lanewise",
     sameSince: 9,
+    decides: () => ({ kind: "whole" }),
   },
   infer: (context) => [castTo(tensorAt(context, 0), dtypeAttribute(context, "to"))],
   axes: sameAxes,
@@ -41,6 +42,7 @@ export const castLike = defineOp({
     half: half(15, 15, { inputs: { 0: "any" } }),
     layout: "lanewise",
     sameSince: 15,
+    decides: () => ({ kind: "whole" }),
   },
   infer: (context) => [castTo(tensorAt(context, 0), tensorAt(context, 1).dtype)],
   axes(context) {

@@ -63,6 +63,8 @@ export const unaryTraits: Readonly<Record<UnaryType, Traits>> = {
   BitwiseNot: lanewise(noHalf(), { sameSince: 18 }),
 };
 
+const byOrder = () => ({ kind: "order" }) as const;
+
 export const broadcastTraits: Readonly<Record<BroadcastType, Traits>> = {
   Add: lanewise(half(1, 13), { sameSince: 7, scale: "all", keepsDigits: true }),
   And: lanewise(noHalf(), { sameSince: 7, uses: { 0: { kind: "mask" }, 1: { kind: "mask" } } }),
@@ -71,11 +73,11 @@ export const broadcastTraits: Readonly<Record<BroadcastType, Traits>> = {
   BitwiseOr: lanewise(noHalf(), { sameSince: 18 }),
   BitwiseXor: lanewise(noHalf(), { sameSince: 18 }),
   Div: lanewise(half(1, 13), { sameSince: 7, keepsDigits: true }),
-  Equal: lanewise(half(11, 13), { sameSince: 7 }),
-  Greater: lanewise(half(1, 13), { sameSince: 7 }),
-  GreaterOrEqual: lanewise(half(12, 16), { sameSince: 12 }),
-  Less: lanewise(half(1, 13), { sameSince: 7 }),
-  LessOrEqual: lanewise(half(12, 16), { sameSince: 12 }),
+  Equal: lanewise(half(11, 13), { sameSince: 7, decides: byOrder }),
+  Greater: lanewise(half(1, 13), { sameSince: 7, decides: byOrder }),
+  GreaterOrEqual: lanewise(half(12, 16), { sameSince: 12, decides: byOrder }),
+  Less: lanewise(half(1, 13), { sameSince: 7, decides: byOrder }),
+  LessOrEqual: lanewise(half(12, 16), { sameSince: 12, decides: byOrder }),
   Max: {
     elements: "picked",
     half: half(1, 13),

@@ -1,20 +1,22 @@
 /** @file ArgMax, ArgMin and TopK: reductions that say where. */
 
+import { intAttributeOf } from "../../ir/attributes.ts";
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { textOf } from "../../ir/message.ts";
+import type { Node } from "../../ir/model.ts";
 import { blockAxes, finiteLane, passedAxes } from "../axes.ts";
 import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type WorkContext } from "../op.ts";
 import { elementsAt, normalizeAxis, tensor, tensorAt } from "../shape.ts";
 import { rowTraffic } from "../traffic.ts";
-import { computes, half } from "../traits.ts";
+import { computes, type Decision, half } from "../traits.ts";
 import { reducedShape, rowsAndColumns, withSize } from "./axes.ts";
 
 function argOp(type: string): OpDefinition {
   return defineOp({
     domain: "",
     type,
-    traits: computes(half(1, 13), { sameSince: 7 }),
+    traits: computes(half(1, 13), { sameSince: 7, decides: (node) => placeAlong(node, 0, 0) }),
     infer(context) {
       const { shape } = tensorAt(context, 0);
       if (shape === undefined) return [tensor("int64", undefined)];
@@ -47,6 +49,7 @@ export const topK = defineOp({
     layout: "fixed",
     sameSince: 11,
     uses: { 1: { kind: "count" } },
+    decides: (node) => placeAlong(node, 1, -1),
   },
   infer(context) {
     const { dtype, shape } = tensorAt(context, 0);
@@ -68,6 +71,11 @@ export const topK = defineOp({
   lanes: finiteLanes,
   work: (context) => axisWork(context, -1),
 });
+
+function placeAlong(node: Node, output: number, defaultAxis: number): Decision {
+  const axis = intAttributeOf(node, "axis") ?? defaultAxis;
+  return { kind: "place", output, axis, inOrder: intAttributeOf(node, "sorted") !== 0 };
+}
 
 /** An attribute before opset 10, an input since. */
 function countOf(context: OpContext): Dim {

@@ -6,6 +6,7 @@ import { Patch } from "../../ir/patch.ts";
 import { alikeInputs } from "../../ops/samples.ts";
 import { asTensor, elementsOf, numbersOf } from "../../ops/shape.ts";
 import type { PassContext } from "../pass.ts";
+import { removeUnread } from "../unread.ts";
 import { type Batch, placeOf } from "./samples.ts";
 import { assumedShape, sizedNode, type Target, targetFor } from "./targets.ts";
 import { Writer } from "./writer.ts";
@@ -120,6 +121,7 @@ export class Rebinding {
     const writer = new Writer(patch, this.inputs[0]?.name ?? "", this.#context);
     for (const node of new Set([...this.#targets.keys(), ...this.#alike.keys()]))
       writer.rewrite(node, this.#targets.get(node), this.#alike.get(node));
+    if (after !== undefined) removeUnread(model.graph, graph, this.#context);
     return patch;
   }
 

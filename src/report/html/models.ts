@@ -6,7 +6,7 @@ import { predictedIn } from "../account-text.ts";
 import { budgetText } from "../budget-text.ts";
 import { closingColumns, worstFirst } from "../closing-table.ts";
 import { countedNotes } from "../entries.ts";
-import { profileNotes, timeNote } from "../profile-text.ts";
+import { profileNotes, tensorCoreText, timeNote, whereText } from "../profile-text.ts";
 import type { RenderOptions } from "../render.ts";
 import { modelsText, titled } from "../scenarios.ts";
 import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "../unpriced.ts";
@@ -96,8 +96,8 @@ function budgetsMarkup({ budgets = [] }: ModelReport): Markup {
 }
 
 function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptions): Markup {
-  const { predicted, target, producer, opset, nodes, parameters } = model;
-  const { tensorCoreShare } = predicted;
+  const { target, producer, opset, nodes, parameters } = model;
+  const share = tensorCoreText(model);
   const { range, basis } = timeNote(model);
   const left = unpricedText(model);
   const note = isUnpriced(model)
@@ -115,11 +115,9 @@ function headMarkup(model: ModelReport, { describeTarget, bytesOf }: RenderOptio
     bytes === undefined ? "" : `${compact(bytes)}B`,
   ];
   return html`<p class="dim">${facts.filter((fact) => fact !== "").join(" · ")}</p>
-<div class="tiles">${tile(`${model.profile === undefined ? "Predicted" : "Measured"}, one run`, pricedText(model), note)}${tile(
-    "On Tensor Cores",
-    percent(tensorCoreShare),
-    "of the time",
-  )}${tile("Target", describeTarget(target), predictedIn(model), true)}${familiesMarkup(model)}</div>`;
+<div class="tiles">${tile(`${model.profile === undefined ? "Predicted" : "Measured"}, one run`, pricedText(model), note)}${
+    share === undefined ? "" : tile("On Tensor Cores", share, "of the time")
+  }${tile("Target", whereText(describeTarget(target), model), predictedIn(model), true)}${familiesMarkup(model)}</div>`;
 }
 
 function tile(title: string, value: string, note: string, isText = false): Markup {

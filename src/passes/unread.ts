@@ -1,10 +1,10 @@
-/** @file What nobody reads after the rewrite: Transposes and constants of the old layout. */
-import { isConstant } from "../../facts/scope.ts";
-import type { Graph, Node } from "../../ir/model.ts";
-import type { GraphPatch } from "../../ir/patch.ts";
-import { findOp } from "../../ops/registry.ts";
-import type { PassContext } from "../pass.ts";
-import { isSparse } from "../stored.ts";
+/** @file What nobody reads after a rewrite: Transposes and constants of the old layout, sizes of the old batch. */
+import { isConstant } from "../facts/scope.ts";
+import type { Graph, Node } from "../ir/model.ts";
+import type { GraphPatch } from "../ir/patch.ts";
+import { findOp } from "../ops/registry.ts";
+import type { PassContext } from "./pass.ts";
+import { isSparse } from "./stored.ts";
 
 /** Only what lost its readers by the patch; what had none before stays, as everything else that is no business of ours. */
 export function removeUnread(graph: Graph, patch: GraphPatch, { model, facts }: PassContext): void {
@@ -34,6 +34,7 @@ function countReads(graph: Graph, patch: GraphPatch): Map<string, number> {
   const reads = new Map<string, number>();
   const count = (name: string) => reads.set(name, (reads.get(name) ?? 0) + 1);
   for (const node of graph.nodes) for (const name of inputsOf(node, patch.nodes.get(node))) count(name);
+  for (const { inputs = [] } of [...patch.first, ...patch.last]) for (const name of inputs) count(name);
   for (const value of graph.values.values())
     for (const reader of value.consumers) if (reader.graph !== graph) count(value.name);
   return reads;
