@@ -400,6 +400,10 @@ export const ruleDocs = [
       "text": "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}; twice the batch is predicted to be nearly free for them"
     },
     {
+      "id": "free",
+      "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch takes no longer than this one, {once} ({kernels} kernels, as a CUDA graph runs them: without gaps)"
+    },
+    {
       "id": "priced",
       "text": "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch takes {twice} instead of {once}, {less} % less a sample ({kernels} kernels, as a CUDA graph runs them: without gaps)"
     }

@@ -68,6 +68,7 @@ export default defineRule({
     tiny: "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch is nearly free for them ({kernels} kernels, as a CUDA graph runs them: without gaps)",
     measured:
       "too small to use the GPU: {percent} % of the measured time is in {count} of {products} products bound by {bound}; twice the batch is predicted to be nearly free for them",
+    free: "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch takes no longer than this one, {once} ({kernels} kernels, as a CUDA graph runs them: without gaps)",
     priced:
       "too small to use the GPU: {percent} % of the predicted time is in {count} of {products} products bound by {bound}; twice the batch takes {twice} instead of {once}, {less} % less a sample ({kernels} kernels, as a CUDA graph runs them: without gaps)",
   },
@@ -107,23 +108,25 @@ export default defineRule({
       return;
     }
     const twice = twiceTheBatch(context);
-    yield twice === undefined
-      ? { at, message: "tiny", data }
-      : { at, message: "priced", data: { ...data, ...twice } };
+    if (twice === undefined) yield { at, message: "tiny", data };
+    else if (twice.less === undefined) yield { at, message: "free", data: { ...data, once: twice.once } };
+    else yield { at, message: "priced", data: { ...data, ...twice } };
   },
 });
 
-/** What the whole model takes for two samples; undefined where it cannot be told, or saves nothing for sure. */
+/**
+ * What the whole model takes for two samples; undefined where it cannot be told, or saves nothing for sure. A prediction of less than for
+ * one is of a kernel that suits better, which one could have had: nobody would believe the figure.
+ */
 function twiceTheBatch(context: LintContext) {
   const twice = context.atLargerBatch(2);
   if (twice === undefined) return undefined;
   const { microseconds } = context.timeline;
   if (twice.added.high >= microseconds) return undefined;
-  return {
-    once: duration(microseconds),
-    twice: duration(twice.microseconds),
-    less: percentOf(1 - twice.microseconds / (2 * microseconds)),
-  };
+  const [once, taken] = [duration(microseconds), duration(twice.microseconds)];
+  if (twice.microseconds <= microseconds || taken === once) return { once };
+  const less = percentOf(1 - twice.microseconds / (2 * microseconds));
+  return { once, twice: taken, less };
 }
 
 /** Undefined for what is bound by memory, or has tiles for every SM: there the rows that are free come of something else. */

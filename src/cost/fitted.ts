@@ -8,7 +8,7 @@ import { Forest, type PackedForest } from "./forest.ts";
 import type { Family, Sketch } from "./sketch.ts";
 import type { Coefficients } from "./terms.ts";
 
-/** How near the fit is to the target. */
+/** How near the fit is to the target. Another stack's fit is near where whole files were compared with what it predicts; else its cliffs and its width are that stack's. */
 export type Kinship = "measured" | "same-generation" | "datasheet";
 
 /** Intervals widen where the fit comes from elsewhere: multiples of the logarithm. */
@@ -32,7 +32,9 @@ export interface FamilyResidual {
 export class Fitted {
   readonly kinship: Kinship;
   readonly coefficients: Coefficients;
+  /** By preference: whose coefficients stand for the machine, and those of them whose errors are this stack's, too. */
   readonly #calibrations: readonly Calibration[];
+  readonly #near: readonly Calibration[];
   readonly #residuals = new Map<Family, FamilyResidual | undefined>();
 
   /** `calibrations` by preference; the committed one comes last. */
@@ -40,8 +42,9 @@ export class Fitted {
     const all = [...calibrations, h200Calibration];
     const own = all.filter(({ gpu, stack }) => gpu === target.gpu.id && stack === target.stack.kernels);
     const kin = all.filter(({ gpu }) => findGpu(gpu)?.computeCapability === target.gpu.computeCapability);
-    this.kinship = own.length > 0 ? "measured" : kin.length > 0 ? "same-generation" : "datasheet";
     this.#calibrations = own.length > 0 ? own : kin;
+    this.#near = this.#calibrations.filter(({ stack }) => serves(stack, target));
+    this.kinship = own.length > 0 ? "measured" : this.#near.length > 0 ? "same-generation" : "datasheet";
     this.coefficients = this.#calibrations
       .toReversed()
       .reduce<Coefficients>(
@@ -75,8 +78,13 @@ export class Fitted {
 
   /** Coefficients and residual go together: the first that says anything of the family. */
   #sourceOf(family: Family): Calibration | undefined {
-    return this.#calibrations.find(({ coefficients }) => coefficients[family] !== undefined);
+    return this.#near.find(({ coefficients }) => coefficients[family] !== undefined);
   }
+}
+
+/** Whether what a fit to the kernels of `stack` leaves over says anything of the target's. */
+function serves(stack: string, { stack: { kernels, comparedIn } }: Target): boolean {
+  return stack === kernels || comparedIn !== null;
 }
 
 /** `over` where it has a number, else `base`. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createCostModel } from "../../src/cost/model.ts";
 import { gpus } from "../../src/hardware/gpus.ts";
 import { type StackId, stackIds } from "../../src/hardware/stacks.ts";
+import type { Target } from "../../src/hardware/target.ts";
 import type { Work } from "../../src/ops/work.ts";
 import { attention, conv, elementwise, gemm, targetOf } from "./targets.ts";
 
@@ -163,6 +164,22 @@ describe("targets nobody measured", () => {
       expect(model.measured(targetOf(gpu))).toBe(false);
       expect(width(gpu)).toBeGreaterThan(1.5 * width("h200"));
     }
+  });
+
+  test("a stack that nobody measured claims nothing by another's measurements, whatever the family", () => {
+    const tensorrt = targetOf("h200", "tensorrt");
+    const width = (work: Work<number>, target: Target) => {
+      const { low, high } = model.estimate(work, target);
+      return high / low;
+    };
+    const image = conv({ channels: 64, filters: 64, side: 56 });
+    for (const asked of [work, image, attention(30), attention(64), elementwise(1e7)]) {
+      const elsewhere = width(asked, targetOf("a100", "tensorrt"));
+      expect(width(asked, tensorrt), asked.kind).toBeCloseTo(elsewhere, 6);
+    }
+    // cuDNN's cliff at an odd head_dim is cuDNN's.
+    expect(model.savingOf([attention(30)], [attention(32)], h200).low).toBeGreaterThan(0);
+    expect(model.savingOf([attention(30)], [attention(32)], tensorrt).low).toBeLessThan(0);
   });
 
   test("are ordered as their rates are", () => {

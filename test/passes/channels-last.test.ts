@@ -2,6 +2,7 @@ import { Tensor } from "onnxruntime-node";
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, type ModelOptions, model, type Sizes } from "../../fixtures/builder.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
+import { stackIds, stacks } from "../../src/hardware/stacks.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { bytesOfModel, difference, type Feeds, floats, run } from "./folding.ts";
 import { expectSameMoved, moveModel, operatorsOf } from "./nhwc.ts";
@@ -457,6 +458,18 @@ describe("a region that NHWC is predicted to slow down", () => {
     expect(patch.isEmpty).toBe(true);
     expect(notes).toMatchObject([{ kind: "blocked", message: expect.stringContaining("stay NCHW") }]);
   });
+
+  it.each(stackIds.filter((id) => stacks[id].layout === "stack"))(
+    "is no word on %s, which takes NHWC of any file",
+    (stack) => {
+      const { notes } = moveModel(modelFromBytes(bytes), { nhwcOnlyWhereFaster: true, stack });
+      expect(notes.filter(({ message }) => message.includes("stay NCHW"))).toEqual([]);
+      const turned = moveModel(modelFromBytes(bytes), { nhwcOnlyWhereFaster: true, nhwcIo: true, stack });
+      expect(turned.notes).toContainEqual(
+        expect.objectContaining({ message: expect.stringContaining("stay NCHW") }),
+      );
+    },
+  );
 });
 
 describe("--target ort-cuda", () => {

@@ -4,7 +4,7 @@ import type { Estimate } from "../../src/cost/model.ts";
 import { patched } from "../../src/fix/edits.ts";
 import { type FixSettings, runPasses } from "../../src/fix/pipeline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
-import { stacks } from "../../src/hardware/stacks.ts";
+import { type StackId, stacks } from "../../src/hardware/stacks.ts";
 import type { Patch } from "../../src/ir/patch.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import type { Work } from "../../src/ops/work.ts";
@@ -19,7 +19,9 @@ export interface Moved {
   readonly permutations: ReadonlyMap<string, readonly number[]>;
 }
 
-type Options = Partial<Pick<PassOptions, "nhwcIo" | "nhwcForm" | "nhwcOnlyWhereFaster">>;
+type Options = Partial<Pick<PassOptions, "nhwcIo" | "nhwcForm" | "nhwcOnlyWhereFaster">> & {
+  readonly stack?: StackId;
+};
 
 /** Prices that are easy to foresee: 10 µs for an NCHW convolution, 4 for NHWC or 12 if it is depthwise, 1 for anything else. */
 function priceOf(work: Work<number>): number {
@@ -44,7 +46,7 @@ export function moveModel(before: OpenModel, options: Options = {}): Moved {
   return { after, ...first };
 }
 
-function once(model: OpenModel, options: Options): Omit<Moved, "after"> {
+function once(model: OpenModel, { stack = "cudnn", ...options }: Options): Omit<Moved, "after"> {
   const gpu = findGpu("h200");
   if (gpu === undefined) throw new Error("the hardware table has no H200");
   let result: ReturnType<Pass["run"]> | undefined;
@@ -56,7 +58,7 @@ function once(model: OpenModel, options: Options): Omit<Moved, "after"> {
     },
   };
   const settings: FixSettings = {
-    target: { gpu, stack: stacks.cudnn, precision: "fp16" },
+    target: { gpu, stack: stacks[stack], precision: "fp16" },
     cost: {
       measured: () => true,
       estimate,

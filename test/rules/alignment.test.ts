@@ -153,7 +153,7 @@ describe("head_dim", () => {
   });
 
   it.each([72, 136])("%i is just above one", (headDim) => {
-    expect(said(headDim)).toEqual([["TC104", false]]);
+    expect(said(headDim, "inductor")).toEqual([["TC104", false]]);
   });
 
   it.each([36, 60, 100])("%i is off a multiple of 8", (headDim) => {

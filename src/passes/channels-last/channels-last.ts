@@ -24,11 +24,12 @@ function run(context: PassContext): PassResult {
 
 /** What the pass says of a model that it plans so. */
 export function resultOf({ patch, rewrite, left }: LayoutPlan, context: PassContext): PassResult {
-  if (rewrite.converted.length === 0) return { patch, notes: [...leftNotes(left), ...keptNotes(context)] };
+  if (rewrite.converted.length === 0)
+    return { patch, notes: [...leftNotes(left, context), ...keptNotes(context)] };
   const notes = [
     changedNote(rewrite, context),
     ...(isUndone(context) ? [] : slowerNotes(rewrite.regions)),
-    ...leftNotes(left),
+    ...leftNotes(left, context),
     ...blockedNotes(rewrite.borders, context),
     ...keptNotes(context),
   ];
@@ -103,7 +104,9 @@ function slowerNotes(regions: readonly Region[]): PassNote[] {
   }));
 }
 
-function leftNotes(regions: readonly Region[]): PassNote[] {
+/** Nothing where the stack takes NHWC of any file: what the file keeps is no layout that runs, unless its ends were to be turned. */
+function leftNotes(regions: readonly Region[], { target, options }: PassContext): PassNote[] {
+  if (target.stack.layout === "stack" && !options.nhwcIo) return [];
   return regions.map((region) => ({
     kind: "blocked",
     node: region.convolutions[0],
