@@ -81,10 +81,10 @@ describe("zoo", () => {
 
   // 4304 = 16 · 269: sixteen bytes hold whole halves and whole INT8, but not the 32 that TensorRT packs.
   eachModel(["siglip_so400m_d2", "siglip_so400m_d2_dynamo"])(
-    "%s: an MLP of 4304 is off in INT8 on TensorRT",
+    "%s: an MLP of 4304 is no wrong size, nor in INT8 on TensorRT, where nothing measured says what it would gain",
     (name) => {
       expect([...wrongSizes(aligning(name))]).not.toContain(4304);
-      expect([...wrongSizes(aligning(name, { stack: "tensorrt", precision: "int8" }))]).toContain(4304);
+      expect([...wrongSizes(aligning(name, { stack: "tensorrt", precision: "int8" }))]).not.toContain(4304);
     },
   );
 
