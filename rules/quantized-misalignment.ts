@@ -1,7 +1,7 @@
 import type { ConvWork, CostedProduct, GemmWork, LintContext } from "../src/lint/context.ts";
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
-import { type Axis, bestPadding, describeOff, describePadding, type Padding } from "../src/lint/padding.ts";
+import { type Axis, bestPadding, describeOff, describePadding } from "../src/lint/padding.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem } from "../src/lint/stem.ts";
 
@@ -56,40 +56,18 @@ export default defineRule({
       const format = formatNames[context.computeType(work.dtype)];
       if (work.kind === "conv" && work.groups === 1) {
         const isStem = isNarrowStem(work) && isFirstLayer(product, index);
-        const found = padded(
-          product,
-          work,
-          counted(isStem ? [] : [channels(work)], [filters(work)], context),
-          context,
-        );
+        const lanes = counted(isStem ? [] : [channels(work)], [filters(work)], context);
+        const found = padded(product, work, lanes, context);
         if (found === undefined) continue;
-        const data = {
-          channels: work.channels,
-          filters: work.filters,
-          format,
-          multiple,
-          change: found.change,
-        };
-        yield {
-          at: product,
-          message: "conv",
-          shared: "off",
-          alike: { change: found.off },
-          data,
-          saves: found.padding.saves,
-        };
+        const { change, told } = found;
+        const data = { channels: work.channels, filters: work.filters, format, multiple, change };
+        yield { ...told, message: "conv", data };
       } else if (work.kind === "gemm" && product.weight !== undefined) {
         const found = padded(product, work, counted([rows(work)], [columns(work)], context), context);
         if (found === undefined) continue;
-        const data = { m: work.m, n: work.n, k: work.k, format, multiple, change: found.change };
-        yield {
-          at: product,
-          message: "gemm",
-          shared: "off",
-          alike: { change: found.off },
-          data,
-          saves: found.padding.saves,
-        };
+        const { change, told } = found;
+        const data = { m: work.m, n: work.n, k: work.k, format, multiple, change };
+        yield { ...told, message: "gemm", data };
       }
     }
   },
@@ -112,20 +90,22 @@ function counted<A, B>(
 
 const words = { channels: "inputs", filters: "outputs", n: "N", k: "K" };
 
+/** What is padded, and what a finding of it is whatever the product. */
 function padded<W extends ConvWork<number> | GemmWork<number>>(
   product: CostedProduct,
   work: W,
   axes: readonly Axis<W>[],
   context: LintContext,
-): { readonly padding: Padding; readonly change: string; readonly off: string } | undefined {
+) {
   const multiple = context.alignment(work.dtype);
   const off = axes.filter(({ size }) => size % multiple !== 0);
   const padding = off.length === 0 ? undefined : bestPadding(product, work, off, context);
-  return (
-    padding && {
-      padding,
-      change: describePadding(padding, off, words),
-      off: describeOff(padding, off, words),
-    }
-  );
+  if (padding === undefined) return undefined;
+  const told = {
+    at: product,
+    shared: "off",
+    saves: padding.saves,
+    alike: { change: describeOff(padding, off, words) },
+  } as const;
+  return { change: describePadding(padding, off, words), told };
 }

@@ -116,9 +116,9 @@ function widthsOf({ channels, groups }: SlabExtent, least: number, mostGroups: n
   return widths.filter(fits).reverse();
 }
 
-/** Static shared memory of kernels whose blocks work together: moments of all threads' sides, and of groups twice. */
+/** Static shared memory of kernels whose blocks work together: sums of all threads' sides; of groups moments, twice, and the pivot; what was counted. */
 function momentBytes({ channels, groups }: Pick<SlabExtent, "channels" | "groups">): number {
-  return 8 * (sidesOf(channels / groups) * mostTeamThreads + 2 * maxGroups) + 16;
+  return 8 * (sidesOf(channels / groups) * mostTeamThreads + 2 * maxGroups) + 4 * maxGroups + 16;
 }
 
 /** Blocks of a slab that keep its positions in their shared memory. */
@@ -228,7 +228,21 @@ const prices = {
 
 type SlabKernel = keyof typeof prices;
 
-const isTogether = (kernel: SlabKernel) => kernel === "cluster" || kernel === "grid";
+/** Whether the blocks of a slab wait for each other. */
+export function isTogether(kernel: SlabKernel | SlabWay): kernel is "cluster" | "grid" {
+  return kernel === "cluster" || kernel === "grid";
+}
+
+/** Times that sectors of the L2 are read, of which neighbouring slabs have a part each. */
+const rowsRead: Readonly<
+  Record<SlabKernel, (extent: Pick<SlabExtent, "type">, choice: SlabChoice) => number>
+> = {
+  whole: () => 1,
+  cluster: sectorPasses,
+  grid: sectorPasses,
+  statistics: rowPasses,
+  apply: rowPasses,
+};
 
 /** Of one launch. */
 export function slabLaunchMicroseconds(
@@ -255,9 +269,7 @@ export function slabLaunchMicroseconds(
     price.ofWarp * warps +
     price.ofChunk * chunks +
     price.ofBlock * (blocks - 1);
-  const ofRows =
-    kernel === "whole" ? 1 : isTogether(kernel) ? sectorPasses(extent, choice) : rowPasses(extent, choice);
-  return passMicroseconds({ bytes, passes: price.passes * ofRows, rounds }, target);
+  return passMicroseconds({ bytes, passes: price.passes * rowsRead[kernel](extent, choice), rounds }, target);
 }
 
 /** At least one. */

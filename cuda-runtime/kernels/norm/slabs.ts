@@ -13,6 +13,7 @@ import type { GroupNormRequest } from "./group.ts";
 import { groupSlabStruct } from "./params.table.ts";
 import { typeNames } from "./rows.ts";
 import {
+  isTogether,
   type SlabChoice,
   type SlabExtent,
   sidesOf,
@@ -77,7 +78,7 @@ function detailOf({ x, groups }: GroupNormRequest, choice: SlabChoice): string {
 
 /** The cut alone, as the printed plan has it. */
 export function slabText({ way, slabChannels, threads, chunk, chunks }: SlabChoice): string {
-  const blocks = way === "cluster" || way === "grid" ? `, ${way}s of ${chunks} by ${threads} threads` : "";
+  const blocks = isTogether(way) ? `, ${way}s of ${chunks} by ${threads} threads` : "";
   return `${slabChannels} channels by ${chunk}${blocks}`;
 }
 
