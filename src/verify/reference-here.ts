@@ -125,12 +125,9 @@ export async function decidingOperands(
   return names.flatMap((name) => {
     const [tensor, other] = [own.get(name), moved.get(name)];
     if (tensor === undefined || other?.dims.join() !== tensor.dims.join()) return [];
-    const { maximumError } = halfAllowance(
-      budget,
-      compareTensors(tensor, tensor),
-      compareTensors(tensor, other),
-    );
-    return [{ tensor, budget: maximumError }];
+    const itself = compareTensors(tensor, tensor);
+    const { maximumError } = halfAllowance(budget, itself, compareTensors(tensor, other));
+    return [{ tensor, largest: itself.largest, budget: maximumError }];
   });
 }
 

@@ -14,9 +14,10 @@ export interface Decided {
   readonly operands: readonly Value[];
 }
 
-/** A value in the original, and how far it may be from that. */
+/** A value in the original, its largest finite element, and how far it may be from that. */
 export interface Operand {
   readonly tensor: Tensor;
+  readonly largest: number;
   readonly budget: number;
 }
 
@@ -62,7 +63,7 @@ export function tiesOf(
   if (first === undefined) return undefined;
   const common = {
     of: operands.map(({ name }) => `"${name}"`).join(" and "),
-    largest: maxOf(given.map(({ tensor }) => largestOf(tensor))),
+    largest: maxOf(given.map(({ largest }) => largest)),
   };
   // Of a place that is told as truth, nothing is left.
   if (decision.kind === "place" && expected.dtype === "bool") return undefined;
@@ -139,11 +140,4 @@ function broadcastTo(dims: readonly number[], tensor: Tensor): (index: number) =
     );
     return numbers[place] ?? Number.NaN;
   };
-}
-
-function largestOf(tensor: Tensor): number {
-  let largest = 0;
-  for (const value of Array.from(numbersOf(tensor)))
-    if (Number.isFinite(value)) largest = Math.max(largest, Math.abs(value));
-  return largest;
 }
