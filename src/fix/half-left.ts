@@ -12,14 +12,14 @@ import type { Ends } from "./taken-first.ts";
 /** Of microseconds that are added up in another order. */
 const rounding = 1e-6;
 
-/** `file` is what the user has, on the target. A profile's ran as it was told. */
+/** `file` is what the user has, on the target. A profile's ran as it was told, and half is a question of products: passes alone have none. */
 export function isHalfLeft(
   file: Workload,
   { inHalf }: Pick<Ends, "inHalf">,
   { cost }: Pick<FixSettings, "cost">,
 ): boolean {
-  const { target, timeline } = file;
-  if (!isHalf(target.precision) || isMeasured(timeline.steps)) return false;
+  const { target, timeline, products } = file;
+  if (!isHalf(target.precision) || isMeasured(timeline.steps) || products.length === 0) return false;
   const stored = pricedAt(file, "as-is", cost).timeline.microseconds;
   if (timeline.microseconds <= stored + rounding) return false;
   return [false, true].every((isLaidOut) => inHalf(isLaidOut)?.isSure !== true);

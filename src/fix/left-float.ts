@@ -23,21 +23,23 @@ export function leftFloat<M extends Made>(beside: Beside, plain: M, named: Made,
 /** `instead`: microseconds of the file that is written in its place. */
 function whyLeft(beside: Beside, { fixed }: Made, settings: FixSettings, instead: number): FixNote {
   const saves = writtenBetween(beside.file, asWritten(fixed.model, settings), settings.cost);
+  const more = saves.after - instead;
+  const isWorse = saves.microseconds > 0 && more > 0;
   const isSure = isSureGain(saves, beside.file, settings);
-  const reason = isSure ? whyNotInstead(instead - saves.after) : whyNot(saves);
+  const reason = isWorse ? costsMore(more) : isSure ? savesLittle : whyNot(saves);
   const isLaidOut = fixed.regions.some(({ pass }) => pass === "channels-last");
   const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
   const type = settings.options.halfType === "bfloat16" ? "bf16" : "fp16";
-  const message = `left FP32: ${what} is ${isSure ? `not written: ${reason}` : reason}; --precision ${type} stores it all the same`;
+  const message = `left FP32: ${what} is ${isSure ? `not written: it is ${reason}` : reason}; --precision ${type} stores it all the same`;
   return { kind: "blocked", pass: "half", node: undefined, message };
 }
 
-/** Of a file in half that is sure to gain of the user's, and not of what is done without. */
-function whyNotInstead(saved: number): string {
-  return saved < 0
-    ? `it is predicted to cost ${duration(-saved)} more than what is done instead`
-    : "it is predicted to save less than --min-saving of what is done instead";
+/** Of a file in half that gains of the user's, and takes so much longer than what is done without. */
+function costsMore(microseconds: number): string {
+  return `predicted to cost ${duration(microseconds)} more than what is done instead`;
 }
+
+const savesLittle = "predicted to save less than --min-saving of what is done instead";
 
 function whyNot(saves: WorkloadChange["saves"]): string {
   return unsureSavingText(saves, saves.low > 0 ? "below --min-saving" : undefined);
