@@ -3,6 +3,7 @@
 import { type Machine, machineNamed } from "../../src/hardware/machine.ts";
 import type { Node, Value } from "../../src/ir/model.ts";
 import type { ParamBlock } from "./params.ts";
+import type { LaunchedProduct } from "./product.ts";
 import type { DeviceBuffer, View } from "./view.ts";
 
 /** A kernel of a fatbin (`family`: kernels/<family>/<family>.cu), or of PTX text made for this plan. */
@@ -33,6 +34,8 @@ export interface Launch {
   readonly predictedMicroseconds?: number | undefined;
   /** For the printed plan: tile, variant, sizes. */
   readonly detail?: string | undefined;
+  /** Of a whole product of halves in one launch; plans that are done have none. */
+  readonly product?: LaunchedProduct | undefined;
 }
 
 export type Action =
@@ -53,7 +56,7 @@ export interface Step {
   /** The node it is for, as `labelOf` prints it, and its operator. */
   readonly label: string;
   readonly operator: string;
-  /** Other products that it computes, of the same activation, as `labelOf` prints their nodes. */
+  /** Other products that it computes, of the same activation or of the first one's result, as `labelOf` prints their nodes. */
   readonly beside?: readonly string[] | undefined;
   /** Undefined where there was nothing to choose. */
   readonly chosenBy?: ChosenBy | undefined;

@@ -26,6 +26,7 @@ const families: ReadonlyMap<string, (entry: string) => boolean> = new Map([
   ["gemm-int8-hopper", every],
   ["gemm-nbits", every],
   ["gemm-nbits-hopper", every],
+  ["gemm-pair", every],
   ["gemm-tf32", every],
   ["gemm-thin", every],
 ]);

@@ -36,6 +36,12 @@ export interface Origin {
   readonly subject: string;
 }
 
+/** Nobody asks any more what a launch is of. */
+function withoutProduct(step: Step): Step {
+  if (step.action.kind !== "launch" || step.action.launch.product === undefined) return step;
+  return { ...step, action: { ...step.action, launch: { ...step.action.launch, product: undefined } } };
+}
+
 export class PlanDraft {
   readonly #buffers: DraftBuffer[] = [];
   readonly #steps: Step[] = [];
@@ -151,11 +157,17 @@ export class PlanDraft {
     return true;
   }
 
-  finish(): { buffers: DeviceBuffer[]; uploads: Upload[]; prepare: Step[]; steps: Step[] } {
+  /** `join` makes fewer of the steps that run every time. */
+  finish(join: (steps: readonly Step[]) => readonly Step[] = (steps) => steps): {
+    buffers: DeviceBuffer[];
+    uploads: Upload[];
+    prepare: Step[];
+    steps: Step[];
+  } {
     const varies = this.#spread();
     const { prepare, steps } = withoutDuplicates(
       this.#steps.filter((step) => !varies.has(step)),
-      this.#steps.filter((step) => varies.has(step)),
+      join(this.#steps.filter((step) => varies.has(step))).map(withoutProduct),
     );
     const used = new Set<DeviceBuffer>();
     for (const step of steps) for (const { buffer } of touched(step.action).flat()) used.add(buffer);

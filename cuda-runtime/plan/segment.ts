@@ -14,6 +14,7 @@ import { PlanDraft } from "./buffers.ts";
 import { PlanEmitter } from "./emitter.ts";
 import { type Frame, ownerOf } from "./frame.ts";
 import { frameAround, frameOf } from "./fusion.ts";
+import { withPairs } from "./pairs.ts";
 import { Planner } from "./planner.ts";
 import { keepsCodes, type Precision, storageOf } from "./precision.ts";
 import { refuseTooLarge, type Slot } from "./slots.ts";
@@ -81,7 +82,7 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
       return [value, givePort(value, type, frame, values)] as const;
     });
     const plan = {
-      ...draft.finish(),
+      ...draft.finish((steps) => withPairs(steps, target)),
       inputs: [...takes.values()],
       outputs: outputs.map(([, port]) => port),
     };

@@ -12,13 +12,14 @@ import { labelOf, operatorOf } from "../ir/model.ts";
 import type { StepFacts } from "./protocol.ts";
 
 export function describedStep(
-  { action, label, operator, chosenBy }: Step,
+  { action, label, operator, beside = [], chosenBy }: Step,
   manifest: KernelManifest,
   target: PlanTarget,
 ): StepFacts {
   const common = {
     operator,
     label,
+    beside,
     chosenBy: chosenBy ?? null,
     bytes: movedBytes(action),
     predictedMicroseconds: predictedMicroseconds(action, target),
@@ -50,6 +51,7 @@ export function describedHost({
   return {
     operator: operatorOf(node),
     label: labelOf(node),
+    beside: [],
     kernel: "host",
     chosenBy: null,
     detail,

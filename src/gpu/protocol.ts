@@ -164,6 +164,8 @@ export interface StepFacts {
   readonly tensor: EntryFacts["tensor"];
   /** What a product multiplies in. */
   readonly compute: ComputeType;
+  /** Other products that it computes, as their nodes are called: of the same activation, or of the first one's result. */
+  readonly beside: readonly string[];
   /** How the kernel was chosen; null where there is only one. */
   readonly chosenBy: ChosenBy | null;
   /** As part of the run of a model: by its kernel's own model from a cold L2, and what of its bytes nothing hides. */

@@ -68,7 +68,7 @@ export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): 
   const layers = [...byLabel].map(([label, launches]) => ({
     name: label,
     microseconds: launches.reduce((sum, launch) => sum + timesOf(launch, path).median, 0),
-    mentions: [{ kind: "label", label } as const],
+    mentions: [label, ...launches.flatMap(besideOf)].map((each) => ({ kind: "label", label: each }) as const),
     op: textIn(launches[0] ?? {}, "operator", path),
   }));
   const repeats = steps.map((step) => timesOf(step, path).repeats);
@@ -87,6 +87,11 @@ export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): 
       wholeFp32Microseconds: precision === "fp32" ? undefined : inFp32(run, report, path),
     },
   };
+}
+
+/** Other products of a launch; reports of before have none. */
+function besideOf({ beside }: Fields): string[] {
+  return Array.isArray(beside) ? beside.filter((each) => typeof each === "string") : [];
 }
 
 /**

@@ -14,10 +14,11 @@ import { cases as conv } from "./cases/conv.ts";
 import { cases as planes } from "./cases/conv-planes.ts";
 import { cases as gemm } from "./cases/gemm.ts";
 import { cases as ends } from "./cases/gemm-ends.ts";
+import { cases as pairs } from "./cases/gemm-pair.ts";
 import { cases as thin } from "./cases/gemm-thin.ts";
 
 const families = {
-  ...{ gemm, ends, thin, codes, "tails of codes": tails },
+  ...{ gemm, ends, pairs, thin, codes, "tails of codes": tails },
   ...{ "conv and depthwise": conv, planes },
 } as const;
 /** sm_90a twice, then sm_75, 80, 86, 89, 100 and 120. */

@@ -11,6 +11,7 @@ const step = {
   detail: "",
   operator: "Concat",
   label: "concat",
+  beside: [],
   shapes: "float32[4] -> float32[4]",
   bytes: 32,
   flops: 0,

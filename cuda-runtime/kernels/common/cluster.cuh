@@ -32,3 +32,14 @@ __device__ __forceinline__ float2 loadFromBlock(const float2* own, int rank) {
 #endif
   return value;
 }
+
+__device__ __forceinline__ float loadFromBlock(const float* own, int rank) {
+  float value = 0.0f;
+#if defined(TC_LINT_CLUSTERS)
+  uint32_t at;
+  const uint32_t here = static_cast<uint32_t>(__cvta_generic_to_shared(own));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(here), "r"(rank));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(at) : "memory");
+#endif
+  return value;
+}

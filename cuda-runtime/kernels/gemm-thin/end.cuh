@@ -29,14 +29,7 @@ struct ThinEnd {
   static __device__ __forceinline__ void finish(const ThinParams& params, Values& v, int m, int n, uint32_t own, uint32_t residual,
                                                 After afterResidual) {
     const GemmParams& p = params.p;
-    clip(v, p.firstLow, p.firstHigh);
-    activateAll(p.first, v);
-    if (residual != 0) {
-      addResidual(v, residual);
-      __syncwarp();
-      afterResidual();
-    }
-    clip(v, p.lastLow, p.lastHigh);
+    formulate(p, v, residual, afterResidual);
     const bool isBoxed = p.neighbours == 8;
     if (isBoxed && lane() == 0) waitStoresRead();
     __syncwarp();
@@ -50,6 +43,48 @@ struct ThinEnd {
       if (p.neighbours == 2) storeElements<2>(p, m, n, own);
       else storeElements<1>(p, m, n, own);
     }
+  }
+
+  // What is done to sums that have their bias.
+  template <typename After>
+  static __device__ __forceinline__ void formulate(const GemmParams& p, Values& v, uint32_t residual, After afterResidual) {
+    clip(v, p.firstLow, p.firstHigh);
+    activateAll(p.first, v);
+    if (residual != 0) {
+      addResidual(v, residual);
+      __syncwarp();
+      afterResidual();
+    }
+    clip(v, p.lastLow, p.lastHigh);
+  }
+
+  // To a warp's shared memory, as boxes have them.
+  static __device__ __forceinline__ void put(const Values& v, uint32_t own) {
+    const int row = lane() % 16, odd = lane() / 16;
+#pragma unroll
+    for (int j = 0; j < kBlocks; j += 2) {
+      const int column = j * 8 % kBoxColumns;
+      const uint32_t box = own + j * 8 / kBoxColumns * kBoxBytes;
+      const uint32_t upper = packed(v[j][0], v[j][1]), lower = packed(v[j][2], v[j][3]);
+      if (j + 1 < kBlocks) {
+        const float(&next)[4] = v[j + 1 < kBlocks ? j + 1 : j];
+        const uint32_t words[4] = {upper, lower, packed(next[0], next[1]), packed(next[2], next[3])};
+        stmatrix4(box + chunkAt(row, column / 8 + odd), words);
+      } else {
+        const uint32_t words[2] = {upper, lower};
+        stmatrix2(box + chunkAt(row, column / 8), words);
+      }
+    }
+  }
+
+  // By one lane.
+  template <typename Params>
+  static __device__ __forceinline__ void storeBoxes(const Params& params, int m, int n, uint32_t own) {
+#pragma unroll
+    for (int box = 0; box < kBoxes; ++box) {
+      if (n + box * kBoxColumns < params.p.n) storeBox3(params.d, own + box * kBoxBytes, n + box * kBoxColumns, m, 0);
+    }
+    commitStores();
   }
 
  private:
@@ -117,32 +152,6 @@ struct ThinEnd {
       }
       add(v[j], words[0], words[1]);
     }
-  }
-
-  static __device__ __forceinline__ void put(const Values& v, uint32_t own) {
-    const int row = lane() % 16, odd = lane() / 16;
-#pragma unroll
-    for (int j = 0; j < kBlocks; j += 2) {
-      const int column = j * 8 % kBoxColumns;
-      const uint32_t box = own + j * 8 / kBoxColumns * kBoxBytes;
-      const uint32_t upper = packed(v[j][0], v[j][1]), lower = packed(v[j][2], v[j][3]);
-      if (j + 1 < kBlocks) {
-        const float(&next)[4] = v[j + 1 < kBlocks ? j + 1 : j];
-        const uint32_t words[4] = {upper, lower, packed(next[0], next[1]), packed(next[2], next[3])};
-        stmatrix4(box + chunkAt(row, column / 8 + odd), words);
-      } else {
-        const uint32_t words[2] = {upper, lower};
-        stmatrix2(box + chunkAt(row, column / 8), words);
-      }
-    }
-  }
-
-  static __device__ __forceinline__ void storeBoxes(const ThinParams& params, int m, int n, uint32_t own) {
-#pragma unroll
-    for (int box = 0; box < kBoxes; ++box) {
-      if (n + box * kBoxColumns < params.p.n) storeBox3(params.d, own + box * kBoxBytes, n + box * kBoxColumns, m, 0);
-    }
-    commitStores();
   }
 
   // COUNT neighbours at a time.

@@ -1,6 +1,7 @@
 /** @file Products of float matrices: D = epilogue(A · B), batched and strided. */
 import { minOf } from "../../../src/ir/lists.ts";
 import type { Emitter } from "../../ir/emitter.ts";
+import type { LaunchedProduct } from "../../ir/product.ts";
 import { questionKey } from "../../ir/question.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { type FloatStorage, isFloatStorage } from "../../ir/storage.ts";
@@ -9,7 +10,7 @@ import { type Accepts, type Choice, describeChoice, gemmCandidates } from "./cho
 import { copiesEnds, withCopiedEnds } from "./end-maps.ts";
 import { packedOperand } from "./pack.ts";
 import { gemmParams, hopperParams, partialProblem, workspaceOperand } from "./params.ts";
-import { type GemmRequest, type Operand, type Problem, problemOf } from "./problem.ts";
+import { type GemmRequest, type Operand, type Problem, problemOf, swapped } from "./problem.ts";
 import {
   blocksThatStay,
   type GemmRow,
@@ -151,7 +152,18 @@ function productLaunch({ choice, type, target, problem, splitStride, ahead }: Pr
     flops: 2 * m * n * k * products,
     predictedMicroseconds: choice.productMicroseconds,
     detail: describeChoice(choice),
+    product: splitStride === 0 && type !== "float32" ? launchedProduct(choice, problem, ahead) : undefined,
   };
+}
+
+function launchedProduct(
+  { isSwapped }: Choice,
+  problem: Problem,
+  ahead: ProductLaunch["ahead"],
+): LaunchedProduct {
+  return isSwapped
+    ? { problem: swapped(problem), isAhead: ahead === "a" }
+    : { problem, isAhead: ahead === "b" };
 }
 
 function tileOf(row: GemmRow, type: FloatStorage): { m: number; n: number; threads: number } {

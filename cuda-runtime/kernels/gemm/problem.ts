@@ -1,6 +1,9 @@
 /** @file A product in the terms of its kernels: two operands, an output, few batch axes, all as numbers. */
-import { type Activation, type Epilogue, noActivation, plainEpilogue } from "../../ir/epilogue.ts";
+import { type Epilogue, noActivation, plainEpilogue } from "../../ir/epilogue.ts";
+import type { Problem, Target } from "../../ir/product.ts";
 import type { View } from "../../ir/view.ts";
+
+export type { Operand, Problem, Target } from "../../ir/product.ts";
 
 export interface GemmRequest {
   /** [...batch, m, k]. */
@@ -14,40 +17,6 @@ export interface GemmRequest {
   readonly channels?: "m" | "n" | undefined;
   /** What the sum is multiplied by before all else; 1 unless given. */
   readonly alpha?: number | undefined;
-}
-
-/** A view's strides in elements: along m (or n), along k, along the batch axes. */
-export interface Operand {
-  readonly view: View;
-  readonly outer: number;
-  readonly k: number;
-  readonly batch: readonly number[];
-}
-
-/** Likewise along m and n. */
-export interface Target {
-  readonly view: View;
-  readonly m: number;
-  readonly n: number;
-  readonly batch: readonly number[];
-}
-
-export interface Problem {
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  /** Sizes of the batch axes, outermost first; none of them 1. */
-  readonly batch: readonly number[];
-  readonly a: Operand;
-  readonly b: Operand;
-  readonly d: Target;
-  readonly residual: Target | undefined;
-  readonly scale: View | undefined;
-  readonly bias: View | undefined;
-  readonly channels: "m" | "n";
-  readonly first: Activation;
-  readonly last: Activation;
-  readonly alpha: number;
 }
 
 /** The request with batch axes merged into each other, into m or into n wherever strides allow. */

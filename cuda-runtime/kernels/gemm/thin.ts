@@ -40,9 +40,13 @@ export function takesThin(problem: Problem): boolean {
     scale === undefined &&
     alpha === 1 &&
     (bias === undefined || channels === "n") &&
-    firsts.has(first.kind) &&
-    lasts.has(last.kind)
+    takesFormulas({ first, last })
   );
+}
+
+/** Whether ThinEnd has what is done to elements. */
+export function takesFormulas({ first, last }: Pick<Problem, "first" | "last">): boolean {
+  return firsts.has(first.kind) && lasts.has(last.kind);
 }
 
 /** How a block uses shared memory, and so how many a multiprocessor has. Undefined where k is too long. */

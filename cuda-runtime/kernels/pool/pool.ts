@@ -21,6 +21,7 @@ import {
   type Triple,
   triple,
 } from "../conv/spatial.ts";
+import { emitSlabs, type ReduceRequest } from "../reduce/reduce.ts";
 import { poolStruct } from "./params.table.ts";
 
 /** `code` is `PoolKind` in window.cuh. */
@@ -154,6 +155,7 @@ export function emitGlobalPool(emitter: Emitter, request: GlobalPoolRequest): vo
   // A window of no elements is left to the other kernel, as is what has no kernel here.
   if (!isFloatStorage(x.type) || y.batch > 65_535 || elementCount(x.shape) === 0)
     return emitPool(emitter, pool);
+  if (kind !== "lp" && emitSlabs(emitter, wholeOf(kind, x, to))) return;
   const vector = kind === "lp" ? 1 : vectorOf(from, y);
   const groups = y.channels / vector;
   const across = isChannelsLast(from) ? Math.min(32, 2 ** Math.floor(Math.log2(groups))) : 1;
@@ -173,6 +175,17 @@ export function emitGlobalPool(emitter: Emitter, request: GlobalPoolRequest): vo
     ),
     detail: `${kind} of whole images, ${vector} channels a thread`,
   });
+}
+
+/** The same as a reduction. */
+function wholeOf(kind: "max" | "average", x: View, to: View): ReduceRequest {
+  const axes = new Set(x.shape.keys());
+  for (const kept of [0, 1]) axes.delete(kept);
+  const isMax = kind === "max";
+  return {
+    ...{ pre: "none", combine: isMax ? "max" : "sum", post: "none", integersAs: "integer" },
+    ...{ divisor: isMax ? 1 : elementCount(x.shape.slice(2)), input: x, axes, output: to },
+  };
 }
 
 interface PoolFields {

@@ -27,3 +27,21 @@ struct ReduceParams {
   int yType;
 };
 static_assert(sizeof(ReduceParams) == 232, "what the planner writes");
+
+// Rows of columns that lie next to each other, in each of a batch: blockIdx.y. Strides are in elements.
+struct SlabReduceParams {
+  const void* x;
+  void* y;
+  int64_t xBatch;
+  int64_t yBatch;
+  int64_t xRow;
+  int yColumn;
+  int columns;
+  int rows;
+  int lanes;  // Threads side by side, a power of two up to 32.
+  int pre;
+  int post;
+  int divisor;
+  int yType;
+};
+static_assert(sizeof(SlabReduceParams) == 72, "what the planner writes");

@@ -1,5 +1,5 @@
 /** @file The parameter of reduce.cu. */
-import { flag, i32, i32s, pointer, StructTable } from "../../ir/param-table.ts";
+import { flag, i32, i32s, i64, pointer, StructTable } from "../../ir/param-table.ts";
 import { maxRank } from "../../ir/params.ts";
 
 export const reduceStruct = new StructTable(
@@ -28,6 +28,26 @@ export const reduceStruct = new StructTable(
     post: i32(),
     divisor: i32(),
     xType: i32(),
+    yType: i32(),
+  },
+);
+
+export const slabReduceStruct = new StructTable(
+  "SlabReduceParams",
+  "Rows of columns that lie next to each other, in each of a batch: blockIdx.y. Strides are in elements.",
+  {
+    x: pointer("const void"),
+    y: pointer("void"),
+    xBatch: i64(),
+    yBatch: i64(),
+    xRow: i64(),
+    yColumn: i32(),
+    columns: i32(),
+    rows: i32(),
+    lanes: i32("Threads side by side, a power of two up to 32."),
+    pre: i32(),
+    post: i32(),
+    divisor: i32(),
     yType: i32(),
   },
 );

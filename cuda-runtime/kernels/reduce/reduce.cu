@@ -297,3 +297,5 @@ template <typename T, bool IsMax> __device__ void reduceColumns(const ReducePara
 REDUCE_ENTRIES(float32, float)
 REDUCE_ENTRIES(float16, __half)
 REDUCE_ENTRIES(bfloat16, __nv_bfloat16)
+
+#include "slabs.cuh"

@@ -16,6 +16,7 @@ import {
   stridesAt,
 } from "./axes.ts";
 import { reduceStruct } from "./params.table.ts";
+import { slabLaunch, slabsOf } from "./slabs.ts";
 
 const threads = 256;
 /** Elements of a result below which another block does not pay. */
@@ -26,9 +27,9 @@ const leastRounds = 8;
 const mostChunks = 1024;
 
 /** Codes are those of reduce.cu. */
-const combineCodes = { sum: 0, prod: 1, max: 2, min: 3, logSumExp: 4 } as const;
-const preCodes = { none: 0, abs: 1, square: 2, negate: 3 } as const;
-const postCodes = { none: 0, sqrt: 1, log: 2, negate: 3 } as const;
+export const combineCodes = { sum: 0, prod: 1, max: 2, min: 3, logSumExp: 4 } as const;
+export const preCodes = { none: 0, abs: 1, square: 2, negate: 3 } as const;
+export const postCodes = { none: 0, sqrt: 1, log: 2, negate: 3 } as const;
 
 /** What is done to each element, how two are combined, what is done to the result. */
 export interface Reduction {
@@ -70,6 +71,7 @@ export interface ReduceVariant {
 export function emitReduce(emitter: Emitter, request: ReduceRequest): void {
   const shape = shapeOf(request);
   if (productOf(shape.kept) === 0) return;
+  if (launchSlabs(emitter, request, shape)) return;
   const variant = variantOf(request, shape, emitter.target.multiprocessors);
   if (variant.chunks === 1) return launch(emitter, request, shape, variant);
   const partial = emitter.temporary(partialType(request), [productOf(shape.kept), variant.chunks]);
@@ -95,6 +97,19 @@ export function emitReduce(emitter: Emitter, request: ReduceRequest): void {
     chunk: variant.chunks,
     chunks: 1,
   });
+}
+
+/** In one launch, where channels lie next to each other and what is reduced is one axis; false where they do not. */
+export function emitSlabs(emitter: Emitter, request: ReduceRequest): boolean {
+  return launchSlabs(emitter, request, shapeOf(request));
+}
+
+function launchSlabs(emitter: Emitter, request: ReduceRequest, shape: ReduceShape): boolean {
+  const { target } = emitter;
+  if (walkOf(request, shape.kept, shape.reduced) !== "columns") return false;
+  const slabs = slabsOf(request, shape, target);
+  if (slabs !== undefined) emitter.launch(slabLaunch(asMaximum(request), slabs, target));
+  return slabs !== undefined;
 }
 
 export function shapeOf({ input, axes, output }: ReduceRequest): ReduceShape {
@@ -253,7 +268,7 @@ function paramsOf(request: ReduceRequest, { kept, reduced }: ReduceShape, varian
 }
 
 /** The fast walks know sums and maxima: a minimum is the maximum of the opposites. */
-function asMaximum(reduction: Reduction): Reduction {
+function asMaximum<Given extends Reduction>(reduction: Given): Given {
   if (reduction.combine !== "min") return reduction;
   return { ...reduction, pre: "negate", combine: "max", post: "negate" };
 }

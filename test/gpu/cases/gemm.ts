@@ -42,7 +42,7 @@ function emitterOf({ emitter }: Harness, setup: Setup, weights: View | undefined
 }
 
 /** For sums of k products of numbers up to 1, stored as `to`. */
-function toleranceOf(precision: Precision, to: StorageType, k: number): Tolerance {
+export function toleranceOf(precision: Precision, to: StorageType, k: number): Tolerance {
   const relative = { float16: 1e-3, bfloat16: 8e-3, float32: 2e-6 }[to as FloatStorage];
   // TF32 keeps 10 bits of each operand: 2^-11 of each product, at random signs.
   const operand = precision === "tf32" ? 6e-4 : 3e-7;
@@ -54,7 +54,7 @@ function matrices(view: { readonly shape: readonly number[] }): number[] {
 }
 
 /** Row-major [..., m, n] of values a [..., m, k] and b [..., k, n], batch axes of 1 repeated. */
-function productOf(a: Values, b: Values, batch: readonly number[]): Float64Array {
+export function productOf(a: Values, b: Values, batch: readonly number[]): Float64Array {
   const [m = 1, k = 1] = a.shape.slice(-2);
   const [n = 1] = b.shape.slice(-1);
   const out = new Float64Array(elementCount(batch) * m * n);
@@ -74,7 +74,7 @@ function productOf(a: Values, b: Values, batch: readonly number[]): Float64Array
   return out;
 }
 
-interface Values {
+export interface Values {
   readonly shape: readonly number[];
   readonly values: ArrayLike<number>;
 }
@@ -105,7 +105,7 @@ const formulas: Readonly<Record<ActivationKind, (x: number, a: number, b: number
   affine: (x, a, b) => a * x + b,
 };
 
-function apply({ kind, a, b }: Activation, x: number): number {
+export function applied({ kind, a, b }: Activation, x: number): number {
   return formulas[kind](x, a, b);
 }
 
@@ -224,7 +224,7 @@ function referenceOf(
     return productOf(valuesOf(a), valuesOf(b), shape.slice(0, -2)).map((sum, at) => {
       const channel = channels === "n" ? at % n : Math.floor(at / n) % count;
       const v = sum * alpha * (scales?.[channel] ?? 1) + (biases?.[channel] ?? 0);
-      return apply(epilogue.last, apply(epilogue.activation, v) + (residuals?.[at] ?? 0));
+      return applied(epilogue.last, applied(epilogue.activation, v) + (residuals?.[at] ?? 0));
     });
   };
   return { epilogue, expected };

@@ -183,6 +183,12 @@ const reduceCases: readonly ReduceCase[] = [
     { kind: "mean", type, shape: [2, 64, 7, 7], axes: [2, 3], order: [0, 2, 3, 1] },
     { kind: "max", type, shape: [1, 40, 56, 56], axes: [2, 3], order: [0, 2, 3, 1] },
     { kind: "mean", type, shape: [3, 37, 9, 9], axes: [2, 3], order: [0, 2, 3, 1] },
+    // In one launch, by blocks alone and by teams: rows of a round that is not whole, columns beyond the last tile.
+    { kind: "mean", type, shape: [1, 144, 56, 56], axes: [2, 3], order: [0, 2, 3, 1] },
+    { kind: "min", type, shape: [3, 24, 61, 29], axes: [2, 3], order: [0, 2, 3, 1], to: "float32" },
+    { kind: "mean", type, shape: [1, 1160, 7, 7], axes: [2, 3], order: [0, 2, 3, 1] },
+    { kind: "l2", type, shape: [40, 96, 14, 14], axes: [2, 3], order: [0, 2, 3, 1] },
+    { kind: "sum", type, shape: [1, 8, 3, 1], axes: [2, 3], order: [0, 2, 3, 1] },
     { kind: "sumSquare", type, shape: [10_007, 24], axes: [0] },
     { kind: "mean", type, shape: [2, 2048, 7, 7], axes: [2, 3], order: [0, 2, 3, 1], to: "float32" },
     { kind: "mean", type, shape: [4, 8, 30, 31], axes: [0, 2, 3] },
