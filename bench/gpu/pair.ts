@@ -93,7 +93,9 @@ interface Row {
 
 const { values: options } = parseArgs({ options: { only: { type: "string" } } });
 
-const numbers: Readonly<Partial<Record<ActivationKind, readonly [number, number]>>> = { clip: [0, 6] };
+const numbers: Readonly<Partial<Record<ActivationKind, readonly [number, number]>>> = {
+  clip: [0, 6],
+};
 
 function epilogueOf(
   set: Operands,
@@ -179,12 +181,9 @@ function measure(host: HarnessHost, own: Shape): Row[] {
   });
   const rows: Row[] = [{ size, way: "two launches", ...two, predicted: rounded(apart) }];
   const drafted = new DraftOperands(host.target);
-  const ways = pairWays(pairOf(requestsOf(drafted, own), isKept), host.target);
-  for (const way of ways) {
-    const emit = (set: CallSet) => {
-      const pair = pairOf(requestsOf(set, own), isKept);
-      set.emitter.launch(pairLaunch(pair, way));
-    };
+  const drawn = pairOf(requestsOf(drafted, own), isKept);
+  for (const way of pairWays(drawn, host.target)) {
+    const emit = (set: CallSet) => set.emitter.launch(pairLaunch(pairOf(requestsOf(set, own), isKept), way));
     rows.push({ size, way: nameOf(way), ...timed(host, bytes, emit), predicted: rounded(way.microseconds) });
   }
   return rows;

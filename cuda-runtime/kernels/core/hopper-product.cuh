@@ -15,6 +15,7 @@
 #include "../common/wgmma.cuh"
 #include "plain-end.cuh"
 #include "register-epilogue.cuh"
+#include "thin-end.cuh"
 #include "tile-end.cuh"
 #include "turn.cuh"
 
@@ -341,17 +342,28 @@ struct HopperProduct {
     part.template finish<false>(p, at, row, at.tileN * BN + column, own);
   }
 
+  // Rows off 16 bytes, of the operands' type, with nothing behind a formula but its limits.
+  using Odd = ThinEnd<T, kSlabColumns>;
+  static_assert(kSlabBytes >= Odd::kBytes, "a part of a warp");
+  __device__ __forceinline__ bool isOdd() const {
+    // Blocks of 160 columns have no registers for it.
+    if constexpr (BN == 160) return false;
+    return p.dType == PairOf<T>::kCode && p.dN == 1 && p.splits == 1 && p.residual == nullptr && p.scale == nullptr && !p.channelOnM && p.last.kind == kNone &&
+           Odd::hasFormula(p.first);
+  }
+
   // One copy of the code for all parts: it is long, and would be fetched anew for each.
   __device__ __forceinline__ void finishOther(const float (&sums)[BLOCKS_M][BN / 8][4], const Place& at, int row,
                                               unsigned char* own) const {
     constexpr int kPartsOfRow = BN / kSlabColumns;
-    const bool isUsual = Narrow::suits(p);
+    const bool isUsual = Narrow::suits(p), isOddRow = !isUsual && isOdd();
 #pragma unroll 1
     for (int i = 0; i < BLOCKS_M * kPartsOfRow; ++i) {
       const int m = row + i / kPartsOfRow * 64;
       const int n = at.tileN * BN + i % kPartsOfRow * kSlabColumns;
       Narrow part = partOf(sums, i);
       if (isUsual) part.template finish<true>(p, at, m, n, own);
+      else if (BN != 160 && isOddRow) finishOdd(part, at, m, n, own);
       else finishFloats(part, at, m, n, own);
     }
   }
@@ -369,6 +381,24 @@ struct HopperProduct {
         for (int q = 0; q < 4; ++q) part.v[j][q] = sums[i / kPartsOfRow][i % kPartsOfRow * Narrow::kBlocks + j][q];
     }
     return part;
+  }
+
+  __device__ __forceinline__ void finishOdd(Narrow& part, const Place& at, int m, int n, unsigned char* own) const {
+    const int column = n + (threadIdx.x & 3) * 2;
+#pragma unroll
+    for (int j = 0; j < Narrow::kBlocks; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float bias = p.bias != nullptr && column + 8 * j + i < p.n ? __ldg(p.bias + column + 8 * j + i) : 0.0f;
+        part.v[j][i] = fmaf(part.v[j][i], p.alpha, bias);
+        part.v[j][2 + i] = fmaf(part.v[j][2 + i], p.alpha, bias);
+      }
+    }
+    Odd::formulate(p, part.v, 0, [] {});
+    const uint32_t to = sharedAddress(own);
+    Odd::put(part.v, to);
+    __syncwarp();
+    Odd::storeSideBySide(p, static_cast<T*>(p.d) + at.d, m, n, to);
   }
 
   __device__ __forceinline__ void finishFloats(const Narrow& part, const Place& at, int m, int n, unsigned char* own) const {

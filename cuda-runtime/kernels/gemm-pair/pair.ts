@@ -21,6 +21,8 @@ const barrierBytes = 8;
 const padding = 8;
 /** What a tile's copies are counted by: bits of a barrier. */
 const mostBytesOfBarrier = 2 ** 20 - 1;
+/** Fewer are for kernels without tiles, two of which overlap: 1x10x240 and back takes 3.0 us by them, 3.2 at best in one launch. */
+const fewestRows = 5;
 /** Each computes all of the first product. */
 const mostParts = 16;
 
@@ -57,6 +59,7 @@ export function isPair({ first: { problem: p }, second: { problem: q } }: PairOf
   return (
     [p, q].every((problem) => isPlain(problem, type)) &&
     isResult &&
+    p.m >= fewestRows &&
     q.m === p.m &&
     q.k === p.n &&
     (q.a.outer === p.d.m || p.m === 1) &&

@@ -6,8 +6,9 @@
 #include "../common/barrier.cuh"
 #include "../common/copy.cuh"
 #include "../common/launch.cuh"
+#include "../common/wgmma.cuh"
 #include "../core/team.cuh"
-#include "../gemm-thin/end.cuh"
+#include "../core/thin-end.cuh"
 #include "params.generated.cuh"
 
 template <typename T, int GROUPS, int CHUNK>

@@ -4,7 +4,9 @@
 #pragma once
 #include "../common/barrier.cuh"
 #include "../common/launch.cuh"
-#include "end.cuh"
+#include "../core/thin-end.cuh"
+#include "narrow.cuh"
+#include "params.generated.cuh"
 
 // Groups of four warps compute 64 rows by W columns each; GROUPS_M of them lie one below the other, GROUPS_N side by side. One warp more
 // has tiles copied.

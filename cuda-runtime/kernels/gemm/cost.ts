@@ -66,10 +66,12 @@ const stepClocks = 110;
 const storeClocks = {
   tensor: { 8: 0.06, 2: 0.26, 1: 0.4 },
   // Few warps store what many tiles' products wait for; the model of these kernels has the usual end in it.
-  hopper: { 8: 0, 2: 0.6, 1: 0.95 },
+  hopper: { 8: 0, 2: 0.12, 1: 0.15 },
+  // Sums of splits go through shared memory an element at a time.
+  team: { 8: 0, 2: 0.6, 1: 0.95 },
 } as const;
 /** The same for what else ends as these do. */
-export const oddStoreClocks = storeClocks.hopper;
+export const oddStoreClocks = { staying: storeClocks.hopper, team: storeClocks.team } as const;
 
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
@@ -80,10 +82,14 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
   const results = resultsOf(row, size, splits, target);
   if (splits > 1 && !sumsInTeam(row)) {
     // Partial sums lie in rows of n: whole lines of them are in the model.
-    const clocks = size.n % 8 === 0 ? 0 : results * storeClocks[row.kind][size.n % 2 === 0 ? 2 : 1];
+    const each = storeClocks[row.kind === "hopper" ? "team" : row.kind][size.n % 2 === 0 ? 2 : 1];
+    const clocks = size.n % 8 === 0 ? 0 : results * each;
     return product + clocks / target.clocksPerMicrosecond;
   }
-  const stored = product + (results * storeClocks[row.kind][size.storeWidth]) / target.clocksPerMicrosecond;
+  const stored =
+    product +
+    (results * storeClocks[sumsInTeam(row) ? "team" : row.kind][size.storeWidth]) /
+      target.clocksPerMicrosecond;
   // Formulas and residuals of blocks that stay are in their model.
   if (row.kind === "hopper" && row.team === "none" && hasUsualEnds(size)) return stored;
   const kind = row.kind === "tensor" ? "tensor" : row.team === "sum" ? "team" : "staying";
@@ -110,8 +116,23 @@ function productMicroseconds(row: CutRow, size: GemmSize, splits: number, target
   const memory = dramClocks(size, target);
   const compute = computeClocks(row, size, splits, target);
   const measured = row.kind === "tensor" ? (row.measured[target.architecture] ?? 1) : 1;
+  if (row.kind === "skinny") return launchMicroseconds + skinnyBehindLaunch(memory, compute, target);
   const clocks = Math.max(measured * compute, Math.max(streamShare, measured) * memory);
   return launchMicroseconds + startMicroseconds + (clocks + measured * fillClocks) / clocksPerMicrosecond;
+}
+
+/** Microseconds from which on weights are a stream, which begins and ends once: fewer come in the time that a first load takes anyhow. */
+const streamFromMicroseconds = 1;
+
+/**
+ * Of few rows: loads that are waited for one after another, or a stream of weights. 40 products of squeeze and excitation, of embeddings and of classifiers on an
+ * H100 within runs (bench/measurements/h100-few-rows.jsonl): 1x4x96 takes 1.9 us, 1x1000x2048 3 to 4.
+ */
+function skinnyBehindLaunch(memory: number, compute: number, { clocksPerMicrosecond }: PlanTarget): number {
+  const bytes = (streamShare * memory) / clocksPerMicrosecond;
+  const start =
+    Math.min(1, bytes / streamFromMicroseconds) * (startMicroseconds + fillClocks / clocksPerMicrosecond);
+  return Math.max(compute / clocksPerMicrosecond, bytes + start);
 }
 
 function hopperRowClocks(row: HopperRow, size: GemmSize, splits: number, target: PlanTarget): number {

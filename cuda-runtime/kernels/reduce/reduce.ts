@@ -108,7 +108,7 @@ function launchSlabs(emitter: Emitter, request: ReduceRequest, shape: ReduceShap
   const { target } = emitter;
   if (walkOf(request, shape.kept, shape.reduced) !== "columns") return false;
   const slabs = slabsOf(request, shape, target);
-  if (slabs !== undefined) emitter.launch(slabLaunch(asMaximum(request), slabs, target));
+  if (slabs !== undefined) emitter.launch(slabLaunch(asMaximum(request), slabs));
   return slabs !== undefined;
 }
 

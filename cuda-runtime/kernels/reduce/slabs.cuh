@@ -8,7 +8,7 @@
 constexpr int kSlabThreads = 256;
 constexpr int kSlabWarps = kSlabThreads / 32;
 
-template <typename T, bool IsMax> struct Slab {
+template <typename T, bool IsMax, int PRE> struct Slab {
   static constexpr int kCount = Vector<T>::kCount;
   static constexpr int kUnroll = 8;
   static constexpr int kMostColumns = 32 * kCount;
@@ -48,7 +48,7 @@ template <typename T, bool IsMax> struct Slab {
 
   __device__ __forceinline__ void add(const Vector<T>& loaded) {
 #pragma unroll
-    for (int j = 0; j < kCount; ++j) sums[j] = join<IsMax>(sums[j], applyPre(toFloat(loaded.at[j]), p.pre));
+    for (int j = 0; j < kCount; ++j) sums[j] = join<IsMax>(sums[j], prepared<PRE>(toFloat(loaded.at[j])));
   }
 
   __device__ __forceinline__ void walk(int column, int team, int rank) {
@@ -99,12 +99,19 @@ template <typename T, bool IsMax> struct Slab {
   }
 };
 
+template <typename T> using SlabColumns = float[32 * Vector<T>::kCount];
+
+template <typename T, bool IsMax, int PRE>
+__device__ __forceinline__ void reduceSlabOf(const SlabReduceParams& p, SlabColumns<T> (&parts)[kSlabWarps], SlabColumns<T>& totals) {
+  Slab<T, IsMax, PRE>(p).run(parts, totals);
+}
+
 #define SLAB_ENTRY(NAME, T, IS_MAX)                                                                                     \
   extern "C" __global__ void __launch_bounds__(kSlabThreads) NAME(const __grid_constant__ SlabReduceParams p) {          \
-    __shared__ float parts[kSlabWarps][Slab<T, IS_MAX>::kMostColumns];                                                  \
-    __shared__ float totals[Slab<T, IS_MAX>::kMostColumns];                                                             \
+    __shared__ SlabColumns<T> parts[kSlabWarps];                                                                        \
+    __shared__ SlabColumns<T> totals;                                                                                   \
     beginKernel();                                                                                                      \
-    Slab<T, IS_MAX>(p).run(parts, totals);                                                                              \
+    BY_PRE(reduceSlabOf, T, IS_MAX, p, parts, totals)                                                                   \
   }
 
 SLAB_ENTRY(reduce_slab_sum_float32, float, false)

@@ -9,15 +9,11 @@ import {
   noActivation,
   plainEpilogue,
 } from "../../../cuda-runtime/ir/epilogue.ts";
+import type { Launch, PlanTarget } from "../../../cuda-runtime/ir/step.ts";
 import type { HalfStorage } from "../../../cuda-runtime/ir/storage.ts";
 import { stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
 import { problemOf } from "../../../cuda-runtime/kernels/gemm/problem.ts";
-import {
-  type PairOfProducts,
-  type PairWay,
-  pairLaunch,
-  pairWays,
-} from "../../../cuda-runtime/kernels/gemm-pair/pair.ts";
+import { type PairOfProducts, pairLaunch, pairWays } from "../../../cuda-runtime/kernels/gemm-pair/pair.ts";
 import { type PairRow, pairRows } from "../../../cuda-runtime/kernels/gemm-pair/table.ts";
 import type { Harness, KernelCase } from "../../../cuda-runtime/session/harness.ts";
 import { decodeValues } from "../../../cuda-runtime/session/numbers.ts";
@@ -101,8 +97,16 @@ function rounded(type: HalfStorage, values: Float64Array): Float64Array {
   return Float64Array.from(decodeValues(type, encodeValues(type, [...values])));
 }
 
-function runSetup(harness: Harness, type: HalfStorage, row: PairRow, setup: Setup): void {
+interface Way {
+  readonly name: string;
+  readonly launch: Launch;
+}
+
+type Ways = (pair: PairOfProducts, target: PlanTarget) => readonly Way[];
+
+function runSetup(harness: Harness, type: HalfStorage, ways: Ways, setup: Setup): void {
   const { m, k, n, n2, first = {}, second = {}, gap = 0, isAhead = true, isKept = true } = setup;
+  const { target } = harness.emitter;
   const operands = new Operands(harness, type, gap);
   const [a, b, c] = [operands.matrix(m, k), operands.weights(n, k), operands.weights(n2, n)];
   const between = operands.output(m, n, gap);
@@ -113,22 +117,20 @@ function runSetup(harness: Harness, type: HalfStorage, row: PairRow, setup: Setu
     const left = { shape: [m, n], values: rounded(type, firstValues()) };
     return finished(harness, productOf(left, valuesOf(c), []), n2, secondEnd);
   };
-  const ways = waysOf(
-    harness,
-    row,
-    (to): PairOfProducts => ({
-      first: { problem: problemOf({ a, b, to: between, epilogue: firstEnd }), isAhead },
-      second: { problem: problemOf({ a: between, b: c, to, epilogue: secondEnd }), isAhead },
-      isKept,
-    }),
-    operands,
-    [m, n2],
-  );
-  if (ways.length === 0) throw new Error(`no way to compute it by ${row.tile}`);
-  for (const { pair, way, to } of ways) {
-    harness.emitter.launch(pairLaunch(pair, way));
+  const pairTo = (to: View): PairOfProducts => ({
+    first: { problem: problemOf({ a, b, to: between, epilogue: firstEnd }), isAhead },
+    second: { problem: problemOf({ a: between, b: c, to, epilogue: secondEnd }), isAhead },
+    isKept,
+  });
+  const count = ways(pairTo(operands.output(m, n2)), target).length;
+  if (count === 0) throw new Error(`no way to compute ${m}x${n}x${k}, ${n2}`);
+  for (let index = 0; index < count; index++) {
+    const to = operands.output(m, n2);
+    const way = ways(pairTo(to), target)[index];
+    if (way === undefined) throw new Error("a way is gone");
+    harness.emitter.launch(way.launch);
     harness.execute();
-    const what = `${type} ${m}x${n}x${k}, ${n2} by ${row.tile}, a team of ${way.team}, ${way.parts} parts`;
+    const what = `${type} ${m}x${n}x${k}, ${n2} by ${way.name}`;
     if (isKept) harness.expectClose(between, firstValues, toleranceOf(type, type, k), `${what}: first`);
     else harness.expectUnwritten({ ...between, strides: stridesOf([m, n + gap]) }, `${what}: first`);
     const { relative, absolute } = toleranceOf(type, type, n);
@@ -138,29 +140,21 @@ function runSetup(harness: Harness, type: HalfStorage, row: PairRow, setup: Setu
   }
 }
 
-function waysOf(
-  harness: Harness,
-  row: PairRow,
-  pairTo: (to: View) => PairOfProducts,
-  operands: Operands,
-  [m, n2]: readonly [number, number],
-): { pair: PairOfProducts; way: PairWay; to: View }[] {
-  const count = pairWays(pairTo(operands.output(m, n2)), harness.emitter.target).filter(
-    (way) => way.row === row,
-  ).length;
-  return Array.from({ length: count }, (_, index) => {
-    const to = operands.output(m, n2);
-    const pair = pairTo(to);
-    const way = pairWays(pair, harness.emitter.target).filter((each) => each.row === row)[index];
-    return way === undefined ? [] : [{ pair, way, to }];
-  }).flat();
+function byRow(row: PairRow): Ways {
+  return (pair, target) =>
+    pairWays(pair, target)
+      .filter((way) => way.row === row)
+      .map((way) => ({
+        name: `${row.tile}, a team of ${way.team}, ${way.parts} parts`,
+        launch: pairLaunch(pair, way),
+      }));
 }
 
 const both: Draft = { bias: true, activation: relu };
 const setups: readonly Setup[] = [
   { m: 64, k: 64, n: 64, n2: 64 },
-  { m: 1, k: 8, n: 8, n2: 8 },
-  { m: 3, k: 24, n: 40, n2: 24, first: both, second: both },
+  { m: 5, k: 8, n: 8, n2: 8 },
+  { m: 7, k: 24, n: 40, n2: 24, first: both, second: both },
   { m: 65, k: 72, n: 64, n2: 136, first: { bias: true, residual: true, last: relu }, second: both, gap: 8 },
   { m: 196, k: 256, n: 1024, n2: 256, first: { bias: true, residual: true, last: relu }, second: both },
   {
@@ -218,16 +212,16 @@ const setups: readonly Setup[] = [
   },
 ];
 
-export const cases: readonly KernelCase[] = (["float16", "bfloat16"] as const).flatMap((type) =>
-  pairRows.flatMap((row) =>
+export const cases: readonly KernelCase[] = (["float16", "bfloat16"] as const).flatMap((type) => [
+  ...pairRows.flatMap((row) =>
     setups.map(
       (setup): KernelCase => ({
         name: `${type} ${row.tile} ${setup.m}x${setup.n}x${setup.k} ${setup.n2}`,
         run(harness) {
-          if (harness.emitter.target.features.wgmma) return runSetup(harness, type, row, setup);
+          if (harness.emitter.target.features.wgmma) return runSetup(harness, type, byRow(row), setup);
           console.log(`skipped: pairs of products do not run on ${harness.emitter.target.architecture}`);
         },
       }),
     ),
   ),
-);
+]);

@@ -3,9 +3,7 @@
 #pragma once
 #include "../common/mma.cuh"
 #include "../common/tensor-copy.cuh"
-#include "../core/register-epilogue.cuh"
-#include "narrow.cuh"
-#include "params.generated.cuh"
+#include "register-epilogue.cuh"
 
 template <typename T, int W>
 struct ThinEnd {
@@ -25,8 +23,8 @@ struct ThinEnd {
 
   // `m`, `n`: of the warp's first element; `own`: its shared memory; `residual`: its rows of the first box, or 0. `afterResidual` is called
   // once nobody of the warp reads it any more.
-  template <typename After>
-  static __device__ __forceinline__ void finish(const ThinParams& params, Values& v, int m, int n, uint32_t own, uint32_t residual,
+  template <typename Params, typename After>
+  static __device__ __forceinline__ void finish(const Params& params, Values& v, int m, int n, uint32_t own, uint32_t residual,
                                                 After afterResidual) {
     const GemmParams& p = params.p;
     formulate(p, v, residual, afterResidual);
@@ -40,8 +38,20 @@ struct ThinEnd {
       if (lane() == 0) storeBoxes(params, m, n, own);
     } else {
       __syncwarp();
-      if (p.neighbours == 2) storeElements<2>(p, m, n, own);
-      else storeElements<1>(p, m, n, own);
+      storeSideBySide(p, static_cast<T*>(p.d), m, n, own);
+    }
+  }
+
+  // What shared memory has of a warp's rows, neighbours in a row side by side: where they are not at multiples of 16 bytes. `d`: of the batch.
+  static __device__ __forceinline__ void storeSideBySide(const GemmParams& p, T* d, int m, int n, uint32_t own) {
+    if (p.neighbours == 1) storeElements<1>(p, d, m, n, own);
+    else storeElements<2>(p, d, m, n, own);
+  }
+
+  static __device__ __forceinline__ bool hasFormula(const Activation& f) {
+    switch (f.kind) {
+      case kNone: case kGelu: case kGeluTanh: case kSilu: case kSigmoid: case kHardSwish: case kHardSigmoid: case kLeakyRelu: return true;
+      default: return false;
     }
   }
 
@@ -156,7 +166,7 @@ struct ThinEnd {
 
   // COUNT neighbours at a time.
   template <int COUNT>
-  static __device__ __forceinline__ void storeElements(const GemmParams& p, int m, int n, uint32_t own) {
+  static __device__ __forceinline__ void storeElements(const GemmParams& p, T* d, int m, int n, uint32_t own) {
     constexpr int kSteps = (W / COUNT + 31) / 32;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
@@ -164,7 +174,7 @@ struct ThinEnd {
       if (column >= W || n + column >= p.n) continue;
       const uint32_t box = own + column / kBoxColumns * kBoxBytes;
       const int within = column % kBoxColumns;
-      T* to = static_cast<T*>(p.d) + (int64_t)m * p.dM + n + column;
+      T* to = d + (int64_t)m * p.dM + n + column;
 #pragma unroll
       for (int row = 0; row < 16; ++row, to += p.dM) {
         if (m + row < p.m) storeOne<COUNT>(to, box + chunkAt(row, within / 8) + within % 8 * sizeof(T), n + column + COUNT <= p.n);

@@ -1,0 +1,104 @@
+/**
+ * @file Means over images of innermost channels, as squeeze and excitation and classifiers have them: every number of lanes and blocks of a
+ * team, in one run.
+ *
+ *     node dist/gpu/column-means.js
+ *
+ * Writes $OUT/column-means.json: rows {batch, columns, rows, lanes, team, us, warm, predicted, taken}.
+ */
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import type { View } from "../../cuda-runtime/ir/view.ts";
+import { type ReduceRequest, shapeOf } from "../../cuda-runtime/kernels/reduce/reduce.ts";
+import { slabLaunch, slabsOf, slabWays } from "../../cuda-runtime/kernels/reduce/slabs.ts";
+import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
+import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
+import { DraftOperands, type Operands } from "./operations.ts";
+
+/** Batch, channels, positions. */
+type Shape = readonly [number, number, number];
+
+const shapes: readonly Shape[] = [
+  ...(
+    [
+      [32, 12_544],
+      [96, 3136],
+      [144, 3136],
+      [144, 784],
+      [240, 784],
+      [104, 784],
+      [240, 196],
+      [480, 196],
+    ] as const
+  ).map(([channels, positions]): Shape => [1, channels, positions]),
+  ...(
+    [
+      [672, 196],
+      [208, 196],
+      [672, 49],
+      [1152, 49],
+      [2048, 49],
+      [16, 3136],
+      [72, 784],
+      [512, 64],
+    ] as const
+  ).map(([channels, positions]): Shape => [1, channels, positions]),
+  ...(
+    [
+      [144, 3136],
+      [240, 784],
+      [480, 196],
+      [1152, 49],
+      [2048, 49],
+    ] as const
+  ).flatMap(([channels, positions]): Shape[] => [
+    [8, channels, positions],
+    [32, channels, positions],
+  ]),
+];
+
+function requestOf(set: Operands, [batch, channels, positions]: Shape): ReduceRequest {
+  const rows = set.tensor("input", "float16", [batch, positions, channels], 1);
+  const x: View = {
+    ...rows,
+    shape: [batch, channels, positions],
+    strides: [positions * channels, 1, channels],
+  };
+  return {
+    ...{ pre: "none", combine: "sum", post: "none", divisor: positions, integersAs: "integer" },
+    ...{ input: x, axes: new Set([2]), output: set.output("float16", [batch, channels, 1]) },
+  };
+}
+
+function rounded(value: number): number {
+  return Math.round(100 * value) / 100;
+}
+
+using host = await HarnessHost.open({ kernels: new URL("../cuda/", import.meta.url), device: 0 });
+const rows: object[] = [];
+for (const shape of shapes) {
+  const [batch, columns, positions] = shape;
+  const drafted = requestOf(new DraftOperands(host.target), shape);
+  const taken = slabsOf(drafted, shapeOf(drafted), host.target);
+  if (taken === undefined) throw new Error(`${shape.join("x")} is not reduced in one launch`);
+  const texts: string[] = [];
+  for (const slabs of slabWays(drafted, shapeOf(drafted), host.target)) {
+    const { lanes, team } = slabs;
+    const count = setCount(2 * batch * columns * positions, host.context.device.l2Bytes);
+    const calls = Array.from({ length: count }, () => {
+      const set = new CallSet(host, false);
+      set.emitter.launch(slabLaunch(requestOf(set, shape), slabs));
+      set.prepare();
+      return set;
+    });
+    const us = rounded(timeCalls(host, calls));
+    const warm = rounded(timeCalls(host, calls.slice(0, 1)));
+    for (const set of calls) set[Symbol.dispose]();
+    const isTaken = lanes === taken.lanes && team === taken.team;
+    const predicted = rounded(slabs.microseconds);
+    rows.push({ batch, columns, rows: positions, lanes, team, us, warm, predicted, taken: isTaken });
+    texts.push(`${isTaken ? "*" : ""}${lanes}/${team} ${us} ${warm} (${predicted})`);
+  }
+  console.log(`${shape.join("x")}: ${texts.join(", ")}`);
+  writeFileSync(path.join(process.env["OUT"] ?? ".", "column-means.json"), JSON.stringify(rows));
+}
