@@ -6,7 +6,7 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import { type BenchedAs, type BenchReport, benchReport, nameOf } from "../gpu/bench-report.ts";
 import { planSizes } from "../gpu/plan.ts";
 import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
-import { prepareModel } from "../gpu/prepare.ts";
+import { checkRunnable, prepareModel } from "../gpu/prepare.ts";
 import { askGpu, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
 import type { ModelRun } from "../gpu/protocol.ts";
 import { whyUnsupported } from "../hardware/architectures.ts";
@@ -94,6 +94,7 @@ export async function benchModels(
   const { device, dims, warmup, repeats, config, autotuneSeconds } = request;
   const runs: ModelRun[] = [];
   const asked: BenchedAs[] = [];
+  for (const path of models) checkRunnable(path);
   for (const path of models) {
     const plan = await runtimeFix(path, { dims, gpu: undefined, config, onNotice: limits.onNotice });
     const configurations = configurationsOf(request);
