@@ -19,6 +19,7 @@ import { openModel } from "../onnx/open.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { inputSymbols } from "../verify/sizes.ts";
+import { checkFile } from "../workload/emptied.ts";
 import type { ConfigChoice } from "./make-plans.ts";
 import { safeFixSettings } from "./plan-fix.ts";
 import { runtimeFix } from "./runtime-fix.ts";
@@ -156,10 +157,11 @@ export interface PriceSizes {
   readonly absent: string | undefined;
 }
 
-/** Throws InputError of a model that linting calls broken, be it in a part that a plan leaves out. */
+/** Throws InputError of a model that linting calls broken, be it in a part that a plan leaves out, or empty. */
 export function priceSizes(path: string, dims: RunChoice["dims"]): PriceSizes {
   using model = openModel(path);
   const facts = inferFacts(model, { dims: new Map(Object.entries(dims)) });
+  checkFile(facts);
   const broken = invalidNode(facts);
   if (broken !== null) throw new InputError(broken.code, broken.message);
   const onInputs = inputSymbols(model);

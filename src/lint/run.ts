@@ -90,13 +90,12 @@ export function lintModel<M extends Model>(
   settings: LintSettings,
   price: (model: M, settings: WorkloadSettings) => Workload = priceModel,
 ): ModelReport {
-  const workload = price(model, settings);
-  checkFile(workload.facts);
-  return lintWorkload(workload, settings);
+  return lintWorkload(price(model, settings), settings);
 }
 
 /** The same of a model that has been priced with these settings. */
 export function lintWorkload(asked: Workload, settings: LintSettings): ModelReport {
+  checkFile(asked.facts);
   const inTarget = settings.decide?.(asked);
   const asStored = inTarget?.asStored?.();
   const stored = settings.isToldInTarget === true ? undefined : asStored;
