@@ -8,14 +8,14 @@ import { isNarrowStem } from "../src/lint/stem.ts";
 /**
  * ## What it does
  * Finds 8-bit products (QLinearConv, QLinearMatMul, ConvInteger, MatMulInteger, and, on targets that multiply codes of INT8 or FP8, float
- * products between DequantizeLinear and QuantizeLinear: TC205) whose channels, K or N are off a multiple of 16, or 32 of INT8 on TensorRT.
+ * products between DequantizeLinear and QuantizeLinear: TC205) whose channels, K or N are off a multiple of 16. Nothing is found on TensorRT, which pads by itself.
  *
  * ## Why is this bad?
  * Sixteen 8-bit numbers fill one 16-byte load, as eight halves do. A width that is fine in FP16 (24, 40, 72) may thus be
  * off after quantization: TMA and 16-byte copies take rows that begin on 16 bytes, so that the bundled runtime copies an operand of another K
  * before it multiplies (and results of any N it stores as they are, so that there N is not asked about), and cuBLASLt documents FP8 for such rows alone. What an odd width costs 8-bit kernels is priced as what rows on as few bytes cost those of FP16, which was measured;
- * of INT8 and FP8 only aligned products were (`bench/results/int8.md`). TensorRT keeps INT8 activations in vectors of 32 channels and pads to them inside, so less is
- * left to gain there.
+ * of INT8 and FP8 only aligned products were (`bench/results/int8.md`). TensorRT keeps INT8 activations in vectors of 32 channels and pads to them inside,
+ * whatever the file has: other sizes gain nothing there.
  *
  * ## Example
  * ```onnx

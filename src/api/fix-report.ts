@@ -62,6 +62,8 @@ export interface NoteEntry {
   readonly kind: PassNote["kind"];
   readonly node: string | null;
   readonly op: string | null;
+  /** The main graph, `graph`, or a body behind it: `graph/b1:Block`. */
+  readonly graph: string | null;
   readonly message: string;
   readonly microseconds: number | null;
 }
@@ -108,12 +110,13 @@ export function entryOf(
     stored,
     account,
     assumed,
-    notes: notes.map(({ pass, rule, kind, node, message, microseconds: saved }) => ({
+    notes: notes.map(({ pass, rule, kind, node, graph, message, microseconds: saved }) => ({
       pass,
       rule: rule ?? null,
       kind,
       node: node === undefined ? null : labelOf(node),
       op: node === undefined ? null : operatorOf(node),
+      graph: node === undefined ? null : (graph ?? "graph"),
       message,
       microseconds: saved ?? null,
     })),

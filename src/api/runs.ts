@@ -6,7 +6,7 @@ import { invalidNode } from "../facts/invalid-node.ts";
 import { type BenchedAs, type BenchReport, benchReport, nameOf } from "../gpu/bench-report.ts";
 import { planSizes } from "../gpu/plan.ts";
 import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
-import { prepareModel } from "../gpu/prepare.ts";
+import { checkRunnable, prepareModel } from "../gpu/prepare.ts";
 import { askGpu, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
 import type { ModelRun } from "../gpu/protocol.ts";
 import { whyUnsupported } from "../hardware/architectures.ts";
@@ -19,6 +19,7 @@ import { openModel } from "../onnx/open.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { inputSymbols } from "../verify/sizes.ts";
+import { checkFile } from "../workload/emptied.ts";
 import type { ConfigChoice } from "./make-plans.ts";
 import { safeFixSettings } from "./plan-fix.ts";
 import { runtimeFix } from "./runtime-fix.ts";
@@ -94,6 +95,7 @@ export async function benchModels(
   const { device, dims, warmup, repeats, config, autotuneSeconds } = request;
   const runs: ModelRun[] = [];
   const asked: BenchedAs[] = [];
+  for (const path of models) checkRunnable(path);
   for (const path of models) {
     const plan = await runtimeFix(path, { dims, gpu: undefined, config, onNotice: limits.onNotice });
     const configurations = configurationsOf(request);
@@ -155,10 +157,11 @@ export interface PriceSizes {
   readonly absent: string | undefined;
 }
 
-/** Throws InputError of a model that linting calls broken, be it in a part that a plan leaves out. */
+/** Throws InputError of a model that linting calls broken, be it in a part that a plan leaves out, or empty. */
 export function priceSizes(path: string, dims: RunChoice["dims"]): PriceSizes {
   using model = openModel(path);
   const facts = inferFacts(model, { dims: new Map(Object.entries(dims)) });
+  checkFile(facts);
   const broken = invalidNode(facts);
   if (broken !== null) throw new InputError(broken.code, broken.message);
   const onInputs = inputSymbols(model);

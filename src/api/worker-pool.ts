@@ -2,6 +2,7 @@
 import { getHeapStatistics } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { memoryShare } from "../ir/memory.ts";
+import { SharedText } from "../ir/running.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import { type Limits, memoryAdvice, secondsFor, type Task, tooLarge, tooLate } from "../limits/guard.ts";
 import { isHeapLimitGiven } from "../limits/heap.ts";
@@ -78,6 +79,8 @@ export class Slot<Answer extends object> {
   readonly #limits: Limits;
   readonly #heapBytes: number;
   #worker: Worker | undefined;
+  /** Whose code the thread runs. */
+  readonly #running = new SharedText();
 
   /** `lanes`: how many there are, which share the memory. */
   constructor({ workerUrl, limits = {} }: Pick<PoolOptions, "workerUrl" | "limits">, lanes: number) {
@@ -90,18 +93,23 @@ export class Slot<Answer extends object> {
   async run(message: unknown, { path, doing, failed }: ThreadTask<Answer>): Promise<Answer> {
     const task: Task = { path, doing, ...this.#limits };
     const seconds = secondsFor(task);
+    this.#running.write(undefined);
     this.#worker ??= new Worker(this.#url, {
+      workerData: this.#running.buffer,
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#heapBytes / 2 ** 20) },
     });
     const worker = this.#worker;
     const answer = await this.#answer(worker, message, seconds);
     if (!("lost" in answer)) return answer;
     this.#worker = undefined;
+    const within = this.#running.read();
     // What is late may go on for long, and run out of memory on its way down: that is no news, and an event that nobody listens to.
     worker.on("error", () => {});
     await worker.terminate();
     const { lost } = answer;
-    return failed(lost === "late" ? tooLate(task, seconds) : lossOf(task, lost, this.#heapBytes));
+    return failed(
+      lost === "late" ? tooLate(task, seconds, within) : lossOf(task, lost, this.#heapBytes, within),
+    );
   }
 
   #answer(worker: Worker, message: unknown, seconds: number): Promise<Answer | { readonly lost: unknown }> {
@@ -125,7 +133,8 @@ export class Slot<Answer extends object> {
 }
 
 /** Running out of memory is the model's doing, by its size; anything else is ours. */
-function lossOf(task: Task, error: unknown, heapBytes: number): unknown {
+function lossOf(task: Task, error: unknown, heapBytes: number, within: string | undefined): unknown {
   const isMemory = error instanceof Error && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
-  return isMemory ? tooLarge(task, heapBytes, `${memoryAdvice}, and so does ${task.doing} it alone`) : error;
+  if (!isMemory) return error;
+  return tooLarge(task, heapBytes, `${memoryAdvice}, and so does ${task.doing} it alone`, within);
 }

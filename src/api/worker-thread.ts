@@ -1,6 +1,7 @@
 /** @file What a worker thread does: lints the models, or compares the pairs of models, that it is sent, one at a time. */
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { invariant } from "../ir/errors.ts";
+import { SharedText, shareRunning } from "../ir/running.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import type { Pair, PairOutcome } from "./compare-pair.ts";
 import { failureOf } from "./failed-report.ts";
@@ -19,6 +20,7 @@ export interface PairRequest {
 export function answerRequests(keepCompiled: () => void): void {
   invariant(parentPort !== null, "requests come to worker threads only");
   const port = parentPort;
+  if (workerData instanceof SharedArrayBuffer) shareRunning(new SharedText(workerData));
   port.on("message", (request: LintPlan | PairRequest) => {
     void ("pair" in request ? compared(request) : linted(request)).then((answer) => {
       if (hasLintedHere()) keepCompiled();

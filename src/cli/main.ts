@@ -25,8 +25,10 @@ import { reportFailure } from "./exit.ts";
 import { writeFailedRun } from "./failed-run.ts";
 import { writeStdout } from "./stdout.ts";
 
-const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), or more warnings than --max-warnings;
-2 wrong usage, a bad configuration, a model that cannot be read, or suppressions of what is found no more.
+const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), more warnings than --max-warnings,
+a budget exceeded, what --diff would change, or what --exit-non-zero-on-fix changed; 2 wrong usage,
+a bad configuration, a model that cannot be read or fixed, or suppressions of what is found no more;
+130 interrupted.
 
 Examples:
   tc-lint model.onnx                       what wastes Tensor Cores on an H200

@@ -1,6 +1,8 @@
 /** @file `tc-lint predict`: rows with the columns of h200-pytorch-ops.json in, their predicted times out. */
 import type { Target } from "../hardware/target.ts";
 import type { CostModel } from "./model.ts";
+import { computeTypeOn } from "./precision.ts";
+import { standInText } from "./rates.ts";
 import { parseRow, type RowFamily, rowFamilies } from "./rows.ts";
 
 /** [microseconds, low, high]; null where the row could not be read. */
@@ -10,6 +12,8 @@ export interface Prediction {
   readonly rows: Readonly<Partial<Record<RowFamily, readonly PredictedRow[]>>>;
   /** "gemm[3]: M is missing, …": rows and fields that were not understood. */
   readonly problems: readonly string[];
+  /** What rows are predicted as, where that is not what they say. */
+  readonly notes: readonly string[];
 }
 
 /** Fields that measurement files carry beside rows. */
@@ -18,9 +22,14 @@ const passedOver = new Set(["meta", "note", "columns"]);
 /** Rows name their own number format. */
 export function predict(input: unknown, cost: CostModel, target: Omit<Target, "precision">): Prediction {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    return { rows: {}, problems: [`expected an object of rows by family: ${rowFamilies.join(", ")}`] };
+    return {
+      rows: {},
+      problems: [`expected an object of rows by family: ${rowFamilies.join(", ")}`],
+      notes: [],
+    };
   }
   const problems: string[] = [];
+  const notes = new Set<string>();
   const rows: Partial<Record<RowFamily, readonly PredictedRow[]>> = {};
   for (const [name, value] of Object.entries(input)) {
     const family = rowFamilies.find((each) => each === name);
@@ -29,15 +38,18 @@ export function predict(input: unknown, cost: CostModel, target: Omit<Target, "p
     } else if (Array.isArray(value)) {
       rows[family] = value.map((row: unknown, index) => {
         const predicted = predictRow(family, row, cost, target);
-        if (typeof predicted !== "string") return predicted;
-        problems.push(`${family}[${index}]: ${predicted}`);
-        return null;
+        if (typeof predicted === "string") {
+          problems.push(`${family}[${index}]: ${predicted}`);
+          return null;
+        }
+        if (predicted.note !== undefined) notes.add(predicted.note);
+        return predicted.row;
       });
     } else {
       problems.push(`${family}: not an array of rows`);
     }
   }
-  return { rows, problems };
+  return { rows, problems, notes: [...notes] };
 }
 
 function predictRow(
@@ -45,12 +57,14 @@ function predictRow(
   row: unknown,
   cost: CostModel,
   target: Omit<Target, "precision">,
-): PredictedRow | string {
+): { readonly row: PredictedRow; readonly note: string | undefined } | string {
   const parsed = parseRow(family, row);
   if (typeof parsed === "string") return parsed;
   const { work, precision, variant } = parsed;
-  const { microseconds, low, high } = cost.estimate(work, { ...target, precision }, { variant });
-  return [rounded(microseconds), rounded(low), rounded(high)];
+  const own = { ...target, precision };
+  const { microseconds, low, high } = cost.estimate(work, own, { variant });
+  const note = work.kind === "traffic" ? undefined : standInText(own, computeTypeOn(work.dtype, own));
+  return { row: [rounded(microseconds), rounded(low), rounded(high)], note };
 }
 
 /** As the measured rows: nanoseconds. */

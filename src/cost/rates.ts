@@ -38,6 +38,15 @@ export function multipliedIn(
   return standIns[type].find((format) => gpu.tensorTflops[format] !== undefined);
 }
 
+/** Of products that the datasheet's first figure is not of: `the Tensor Cores of NVIDIA V100 SXM2 do not multiply int8: …`. */
+export function standInText(target: Target, type: ComputeType): string | undefined {
+  if (standIns[type].length === 0) return undefined;
+  const instead = multipliedIn(target, type);
+  if (instead === type) return undefined;
+  const where = instead === undefined ? "on CUDA cores" : `there in ${instead}`;
+  return `the Tensor Cores of ${target.gpu.name} do not multiply ${type}: its products are predicted ${where}`;
+}
+
 export function ratesOf(target: Target, type: ComputeType): Rates {
   const { gpu } = target;
   const promised = promisedBy(gpu);

@@ -5,6 +5,7 @@ import { BlockSource } from "../onnx/block-source.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { weightFiles } from "../onnx/weights.ts";
 import type { ByteSource } from "../wire/source.ts";
+import { checkFile } from "../workload/emptied.ts";
 import { render } from "./edits.ts";
 import type { Fix } from "./outcome.ts";
 import { type FixedModel, type FixSettings, rebatched, sizedAs } from "./pipeline.ts";
@@ -28,9 +29,11 @@ export function runFix(original: OpenModel, asked: FixSettings): Fix {
   return { ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
 }
 
-/** What linting calls broken is not repaired: nobody knows what it should compute. Throws InputError. */
+/** What linting calls broken is not repaired: nobody knows what it should compute, or it computes nothing. Throws InputError. */
 export function checkNodes(model: OpenModel, settings: FixSettings): void {
-  const error = invalidNode(priced(model, sizedAs(model, settings)).facts);
+  const { facts } = priced(model, sizedAs(model, settings));
+  checkFile(facts);
+  const error = invalidNode(facts);
   if (error !== null) throw new InputError(error.code, `${error.message}; it is not repaired`);
 }
 

@@ -69,6 +69,8 @@ export interface FixNote extends PassNote {
   readonly pass: PassName;
   /** Of what a rule still finds in the result: its code. */
   readonly rule?: string;
+  /** Where its node is, as `Scope.path` has it; undefined in the main graph. A function's node has one name in each of its calls. */
+  readonly graph?: string | undefined;
   /** Whether its time is a part of what all that was declined would save, and not the product's by itself. */
   readonly isPart?: boolean;
   /** Of what failed verification: it turns a decision between values that half precision does not tell apart. */

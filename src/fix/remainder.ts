@@ -53,8 +53,9 @@ export function remainderNotes(
   const notes = found.map(({ rule, product, microseconds }): FixNote => {
     const own = reasonFor(product);
     // By the name that a reader of the file knows: bodies of functions have none of their own.
-    const { node } = siteOf(product.node, product.scope);
-    const note = { pass: "align", rule, node, microseconds } as const;
+    const { node, scope } = siteOf(product.node, product.scope);
+    const graph = scope.isMain ? undefined : scope.path;
+    const note = { pass: "align", rule, node, graph, microseconds } as const;
     // What the solver would do and the whole model does not pay for has no reason of its own.
     if (declined !== undefined && isSolved(own))
       return partOf(

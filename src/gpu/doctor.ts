@@ -6,6 +6,7 @@ import { deviceProblem, driverProblem, gpuFailure, versionText } from "../../cud
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
 import { builtFamilies, KernelStore } from "../../cuda-runtime/session/store.ts";
 import { architectureOf } from "../hardware/architectures.ts";
+import { wholeGiB } from "../hardware/bytes.ts";
 import { machineOfDevice } from "../hardware/machine.ts";
 import { counted } from "../ir/format.ts";
 import { checkPlan, problemOfOutputs } from "./doctor-plan.ts";
@@ -36,7 +37,7 @@ export async function examine(kernels: string): Promise<DoctorReport> {
 
 function deviceCheck(device: DeviceInfo): Check {
   const { index, name, computeCapability, totalBytes, multiprocessors } = device;
-  const size = `${(totalBytes / 2 ** 30).toFixed(0)} GiB, ${multiprocessors} SMs`;
+  const size = `${wholeGiB(totalBytes)} GiB, ${multiprocessors} SMs`;
   const facts = `${name}, compute capability ${(computeCapability / 10).toFixed(1)}, ${size}`;
   const problem = deviceProblem(device);
   return {

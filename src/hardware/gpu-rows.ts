@@ -5,11 +5,8 @@
  * for B200; elsewhere 2 multiply-adds an SM a clock (CUDA C++ programming guide, throughput of arithmetic instructions): 1/64 of FP32, of Turing 1/32. What a machine really reached is in `ceilings.ts`,
  * what kernels are chosen and predicted with in `machine.ts`.
  */
+import { GiB, kiB, MiB } from "./bytes.ts";
 import type { Gpu } from "./gpu.ts";
-
-const kiB = 1024;
-const MiB = 1024 * kiB;
-const GiB = 1024 * MiB;
 
 export const gpuRows: readonly Gpu[] = [
   {

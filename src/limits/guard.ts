@@ -10,6 +10,7 @@ import { runInNewContext, Script } from "node:vm";
 import { Worker } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
 import { bytesText, memoryShare } from "../ir/memory.ts";
+import { forgetStopped, stoppedIn } from "../ir/running.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import { liveBound } from "./heap.ts";
 import { type OnRead, ReadTooMuch } from "./reading.ts";
@@ -57,19 +58,27 @@ export function sizeOf(path: string): number {
   }
 }
 
-export function tooLate({ path, doing }: Task, seconds: number): InputError {
+/** `within`: whose code it was in; undefined where that is tc-lint's own. */
+export function tooLate({ path, doing }: Task, seconds: number, within: string | undefined): InputError {
   const limit = Number(seconds.toPrecision(3));
+  const message = `${path}: ${doing} it was stopped after ${limit} s${withinText(within)}; --timeout allows more`;
+  return new InputError("timeout", message);
+}
+
+export function tooLarge(
+  { path, doing }: Task,
+  bytes: number,
+  advice: string,
+  within: string | undefined,
+): InputError {
   return new InputError(
-    "timeout",
-    `${path}: ${doing} it was stopped after ${limit} s; --timeout allows more`,
+    "out-of-memory",
+    `${path}: ${doing} it was stopped${withinText(within)}: it takes more than ${bytesText(bytes)} of memory; ${advice}`,
   );
 }
 
-export function tooLarge({ path, doing }: Task, bytes: number, advice: string): InputError {
-  return new InputError(
-    "out-of-memory",
-    `${path}: ${doing} it was stopped: it takes more than ${bytesText(bytes)} of memory; ${advice}`,
-  );
+function withinText(within: string | undefined): string {
+  return within === undefined ? "" : ` in ${within}`;
 }
 
 export const memoryAdvice = "--memory-gb, or a larger --max-old-space-size of Node's, allows more";
@@ -139,15 +148,15 @@ export class Guard {
   /** What `work` returns or throws; InputError `timeout` or `out-of-memory` where it is stopped. Not within itself. */
   run<T>(work: () => T): T {
     const left = this.#millisecondsLeft;
-    if (left <= 0) throw tooLate(this.#task, this.#seconds);
+    if (left <= 0) throw tooLate(this.#task, this.#seconds, undefined);
     try {
       return stoppable(() => memoryWatch.during(this.#memoryBytes, work), timerMilliseconds(left / 1000));
     } catch (error) {
-      if (hasCode(error, stops.timer)) throw tooLate(this.#task, this.#seconds);
+      if (hasCode(error, stops.timer)) throw tooLate(this.#task, this.#seconds, stoppedIn());
       if (!hasCode(error, stops.signal)) throw error;
       if (!memoryWatch.wasExceeded) return interrupted(error);
       releaseMemory(memoryWatch.passedBytes);
-      throw tooLarge(this.#task, memoryWatch.passedBytes, memoryAdvice);
+      throw tooLarge(this.#task, memoryWatch.passedBytes, memoryAdvice, stoppedIn());
     } finally {
       memoryWatch.end();
     }
@@ -169,6 +178,7 @@ function stoppable<T>(work: () => T, milliseconds: number): T {
   const run = () => {
     result = { value: work() };
   };
+  forgetStopped();
   Object.defineProperty(globalThis, workKey, { value: run, configurable: true });
   try {
     const timeout = Math.ceil(milliseconds);

@@ -1,5 +1,6 @@
 /** @file Sizes that the target has no memory for: what is priced there does not run. */
 
+import { wholeGiB } from "../hardware/bytes.ts";
 import { bytesOf } from "../ir/dtype.ts";
 import { isHalf } from "../ir/fix-command.ts";
 import { compact } from "../ir/format.ts";
@@ -13,12 +14,9 @@ export function memoryBeyondNotices(workload: Workload): NoticeReport[] {
   const { gpu } = workload.target;
   const held = [weightsOf(workload), largestOf(workload)].find(({ bytes }) => bytes > gpu.memoryBytes);
   if (held === undefined) return [];
-  const message = `${held.what} ${compact(held.bytes)}B at the least, and ${gpu.name} has ${Math.round(gpu.memoryBytes / GiB)} GB: at these sizes the model does not run there, whatever is predicted`;
+  const message = `${held.what} ${compact(held.bytes)}B at the least, and ${gpu.name} has ${wholeGiB(gpu.memoryBytes)} GB: at these sizes the model does not run there, whatever is predicted`;
   return [{ code: "beyond-memory", message }];
 }
-
-/** What a datasheet calls a GB. */
-const GiB = 2 ** 30;
 
 interface Held {
   readonly what: string;

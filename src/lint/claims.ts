@@ -166,17 +166,16 @@ const rounding = 1e-6;
  */
 export function keepWithinSteps(listed: readonly Group[], account: readonly AccountStep[]): void {
   for (const group of listed) {
-    const name = stepIn(account, group);
-    const step = account.find((each) => each.step === name);
-    if (group.saves === null || !step?.saves) continue;
+    const step = savesOfStep(account, group);
+    if (group.saves === null || step === undefined) continue;
     const { microseconds, low, high } = group.saves;
-    const isWhole = Math.abs(step.saves.microseconds - microseconds) < rounding;
+    const isWhole = isAllOf(step, microseconds);
     // Of kernels that go: their time is as unsure as what it saves.
-    const most = isWhole ? step.saves.high : Math.min(high, step.saves.high);
+    const most = isWhole ? step.high : Math.min(high, step.high);
     group.saves = {
       ...group.saves,
       // What is claimed is not unclaimed here.
-      low: isWhole && step.saves.low > 0 ? Math.min(microseconds, step.saves.low) : low,
+      low: isWhole && step.low > 0 ? Math.min(microseconds, step.low) : low,
       high: Math.max(microseconds, most),
     };
   }
@@ -190,13 +189,7 @@ export function reachTheirSteps(listed: readonly Group[], account: readonly Acco
   for (const { step, saves: whole } of account) {
     const parts = listed.filter((group) => group.saves !== null && stepIn(account, group) === step);
     const all = sumOf(parts.map(({ saves }) => saves?.microseconds ?? 0));
-    if (
-      whole === null ||
-      whole.low <= 0 ||
-      parts.length < 2 ||
-      Math.abs(all - whole.microseconds) >= rounding
-    )
-      continue;
+    if (whole === null || whole.low <= 0 || parts.length < 2 || !isAllOf(whole, all)) continue;
     const roomOf = ({ saves }: Group) => Math.max(0, (saves?.of ?? 0) - (saves?.high ?? 0));
     const room = sumOf(parts.map(roomOf));
     const above = Math.max(0, whole.high - sumOf(parts.map(({ saves }) => saves?.high ?? 0)));
@@ -214,12 +207,10 @@ export function reachTheirSteps(listed: readonly Group[], account: readonly Acco
 /** A finding that may save nothing, and is all that its step saves, has the step's interval: the two are one figure. */
 export function alikeTheirSteps(unclaimed: readonly Group[], account: readonly AccountStep[]): void {
   for (const group of unclaimed) {
-    const name = stepIn(account, group);
-    const step = account.find((each) => each.step === name)?.saves;
-    if (group.saves === null || !step || step.low > 0 || !mayBeNothing(group.saves)) continue;
-    const { microseconds } = group.saves;
-    if (Math.abs(step.microseconds - microseconds) >= rounding) continue;
-    group.saves = { ...group.saves, low: step.low, high: Math.max(microseconds, step.high) };
+    const step = savesOfStep(account, group);
+    if (group.saves === null || step === undefined || step.low > 0 || !mayBeNothing(group.saves)) continue;
+    if (!isAllOf(step, group.saves.microseconds)) continue;
+    group.saves = { ...group.saves, low: step.low, high: Math.max(group.saves.microseconds, step.high) };
   }
 }
 
@@ -227,6 +218,16 @@ export function alikeTheirSteps(unclaimed: readonly Group[], account: readonly A
 export function stepIn(account: readonly AccountStep[], group: Group): AccountStepName | null {
   const step = stepOf(group);
   return step === "precision" && account.some((each) => each.step === "half") ? "half" : step;
+}
+
+/** What the step saves that a group is a part of. */
+function savesOfStep(account: readonly AccountStep[], group: Group): Saving | undefined {
+  const name = stepIn(account, group);
+  return account.find(({ step }) => step === name)?.saves ?? undefined;
+}
+
+function isAllOf(step: Saving, microseconds: number): boolean {
+  return Math.abs(step.microseconds - microseconds) < rounding;
 }
 
 /** What a step leaves: as unsure as what it was, and, of a measured model, as what is saved of it. */

@@ -1,5 +1,6 @@
 /** @file What is worth knowing and no finding: what inference noticed that is odd, and what decides the time where Tensor Cores do not. */
-import { computeDtype } from "../cost/precision.ts";
+import { computeDtype, computeTypeOn } from "../cost/precision.ts";
+import { standInText } from "../cost/rates.ts";
 import type { Facts } from "../facts/infer.ts";
 import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
@@ -26,6 +27,7 @@ export function noticesOf(workload: Workload, asked: Target, half?: HalfBeside):
     ...(half === undefined ? storedNotices(asked, workload) : [halfLeftNotice(half)]),
     ...memoryBeyondNotices(workload),
     ...workloadNotices(workload),
+    ...standInNotices(workload, asked),
   ];
 }
 
@@ -160,6 +162,16 @@ export function elsewhereNotices(why: string | undefined): NoticeReport[] {
 /** What the types of products are predicted as, where that is not what they seem. */
 function typeNotices(products: readonly CostedProduct[], target: Target): NoticeReport[] {
   return [...float64Notices(products, target), ...quantizedNotices(products, target.precision)];
+}
+
+/** Of types that the file stores; the one that is `asked` for has its notice before the model is open. */
+function standInNotices({ products, target }: Workload, asked: Target): NoticeReport[] {
+  const types = new Set(products.map(({ sizes: { dtype } }) => computeTypeOn(dtype, target)));
+  return [...types].flatMap((type) => {
+    if (type === asked.precision) return [];
+    const message = standInText(target, type);
+    return message === undefined ? [] : [{ code: "no-tensor-core-rate", message }];
+  });
 }
 
 /**

@@ -24,13 +24,16 @@ export function withStoredAuthor(judged: Judged, { context: contextOf, look, min
   if (author === undefined) return judged;
   const layout = judged.account.find(({ step }) => step === "layout");
   const context = contextOf(layout && (layout.setting === undefined ? "command" : "setting"));
-  const claimed = claimedIn(context, look(context), minSaving);
+  const isOfAuthor = ({ group }: Judged["listed"][number]) => group.step === "author";
+  // The row is of what is told: what is sure to gain as stored alone is for `--precision as-is`.
+  const told = new Set(judged.listed.filter(isOfAuthor).flatMap(({ findings }) => findings.map(keyOf)));
+  const found = look(context).filter((finding) => told.has(rawKey(finding)));
+  const claimed = claimedIn(context, found, minSaving);
   const saves = combineSavings(claimed.flatMap((group) => group.saves ?? []));
   const after = context.timeline.microseconds - saves.microseconds;
   const written: WrittenSaving = { ...saves, after };
   const account = judged.account.map((step) => (step === author ? { ...step, written } : step));
   const stored = storedSavings(claimed);
-  const isOfAuthor = ({ group }: Judged["listed"][number]) => group.step === "author";
   const listed = judged.listed
     .map((entry) => (isOfAuthor(entry) ? ofEntry(entry, stored) : entry))
     .sort((a, b) => byImportance(a.group, b.group));
@@ -55,8 +58,7 @@ function storedSavings(groups: readonly Group[]): ReadonlyMap<string, StoredSavi
   for (const group of groups) {
     const shares = sharesOf(group);
     for (const [index, member] of group.members.entries()) {
-      const { node, scope } = siteOf(member.raw.at.node, member.raw.at.scope);
-      const key = keyOf({ code: member.rule.code, graph: scope.path, node: labelOf(node) });
+      const key = rawKey(member);
       saved.set(key, added(saved.get(key), shares[index] ?? none));
     }
   }
@@ -71,6 +73,11 @@ function added(before: StoredSaving = none, { microseconds, low, high }: StoredS
     low: before.low + low,
     high: before.high + high,
   };
+}
+
+function rawKey({ raw: { at }, rule: { code } }: RawFinding): string {
+  const { node, scope } = siteOf(at.node, at.scope);
+  return keyOf({ code, graph: scope.path, node: labelOf(node) });
 }
 
 function keyOf({ code, graph, node }: Pick<Finding, "code" | "graph" | "node">): string {

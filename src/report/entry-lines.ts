@@ -37,7 +37,8 @@ export function entryLines(
 /** Where one of several is, and what it says where they do not all say the same. */
 function placeText(finding: Finding, together: string): string {
   const own = finding.message === together ? [] : [finding.message];
-  return [finding.node, ...originOf(finding), ...own].join("  ");
+  const where = finding.graph === "graph" ? finding.node : `${finding.node} in ${finding.graph}`;
+  return [where, ...originOf(finding), ...own].join("  ");
 }
 
 /** A module that the node's own name says already. */

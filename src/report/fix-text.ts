@@ -184,10 +184,15 @@ function leftLines(notes: FixOutcome["notes"]): string[] {
   const groups = groupBy(left, ({ rule, message }) => `${rule} ${message}`);
   return [...groups.values()].map((group) => {
     const [first] = group;
-    const names = group.slice(0, named).map(({ node }) => `"${node === undefined ? "" : labelOf(node)}"`);
+    const names = group.slice(0, named).map(nameText);
     const more = group.length > named ? ` and ${group.length - named} more` : "";
     return `  left   ${first?.rule} ${names.join(", ")}${more} (${leftTime(group)}): ${first?.message}`;
   });
+}
+
+/** `"mm" in graph/b1:Block`. */
+function nameText({ node, graph }: FixOutcome["notes"][number]): string {
+  return `"${node === undefined ? "" : labelOf(node)}"${graph === undefined ? "" : ` in ${graph}`}`;
 }
 
 /** Whose saving it is: several stand in one line. */

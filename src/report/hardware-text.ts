@@ -1,10 +1,9 @@
 /** @file The rows of GPUs and stacks as text and as JSON. */
+import { MiB, wholeGiB } from "../hardware/bytes.ts";
 import { ceilingsOf } from "../hardware/ceilings.ts";
 import { type Gpu, gpus } from "../hardware/gpus.ts";
 import { type Stack, stacks } from "../hardware/stacks.ts";
 import { alignColumns } from "./table.ts";
-
-const MiB = 1024 * 1024;
 
 const gpuColumns: readonly (readonly [string, (gpu: Gpu) => string])[] = [
   ["--gpu", ({ id }) => id],
@@ -18,7 +17,7 @@ const gpuColumns: readonly (readonly [string, (gpu: Gpu) => string])[] = [
   ["fp8", ({ tensorTflops }) => rate(tensorTflops.fp8)],
   ["fp32", ({ cudaTflops }) => rate(cudaTflops)],
   ["fp64", ({ float64Tflops: { cuda, tensor } }) => rate(tensor ?? cuda)],
-  ["memory GiB", ({ memoryBytes }) => String(Math.round(memoryBytes / (1024 * MiB)))],
+  ["memory GiB", ({ memoryBytes }) => String(wholeGiB(memoryBytes))],
   ["DRAM GB/s", ({ dramGBps }) => String(dramGBps)],
   ["L2 MiB", ({ l2Bytes }) => String(Math.round(l2Bytes / MiB))],
 ];

@@ -2,7 +2,7 @@
 import type { RuleSetting } from "../config.ts";
 import type { Calibration } from "../cost/calibration.ts";
 import { createCostModel } from "../cost/model.ts";
-import { multipliedIn } from "../cost/rates.ts";
+import { standInText } from "../cost/rates.ts";
 import { whyUnsupported } from "../hardware/architectures.ts";
 import { findGpu } from "../hardware/gpus.ts";
 import { machineOf } from "../hardware/machine.ts";
@@ -142,13 +142,8 @@ function collectFrom(type: ValueType | undefined, into: Set<string>): void {
 }
 
 function missingRate(target: Target): NoticeReport[] {
-  const { gpu, precision } = target;
-  if (precision === "fp32" || precision === "as-is") return [];
-  const instead = multipliedIn(target, precision);
-  if (instead === precision) return [];
-  const where = instead === undefined ? "on CUDA cores" : `there in ${instead}`;
-  const message = `the Tensor Cores of ${gpu.name} do not multiply ${precision}: its products are predicted ${where}`;
-  return [{ code: "no-tensor-core-rate", message }];
+  const message = target.precision === "as-is" ? undefined : standInText(target, target.precision);
+  return message === undefined ? [] : [{ code: "no-tensor-core-rate", message }];
 }
 
 /** Of the bundled runtime, whose kernels need Tensor Cores that are newer than Volta's. */

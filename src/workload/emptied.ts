@@ -22,7 +22,7 @@ export function checkOutputs({ model, root, bindings }: Facts, { shapes }: BindO
     if (shape?.includes(0) !== true) continue;
     throw new InputError(
       "bad-size",
-      `${zeros.join(", ")}: output "${output.name}" ${listText(shape)} is empty, so there is nothing to price; expected 1 or more (0 is a size of what may be empty, such as the past of a decoder)`,
+      `${model.path}: ${zeros.join(", ")}: output "${output.name}" ${listText(shape)} is empty, so there is nothing to price; expected 1 or more (0 is a size of what may be empty, such as the past of a decoder)`,
     );
   }
 }
@@ -31,15 +31,15 @@ export function checkOutputs({ model, root, bindings }: Facts, { shapes }: BindO
  * Whether a file computes anything at its own sizes: some output has elements. Throws InputError `no-nodes` of a graph without nodes, else
  * `bad-size`.
  */
-export function checkFile({ model: { graph }, root }: Facts): void {
+export function checkFile({ model: { graph, path }, root }: Facts): void {
   if (graph.nodes.length === 0)
-    throw new InputError("no-nodes", "the graph has no node, so there is nothing to price");
+    throw new InputError("no-nodes", `${path}: the graph has no node, so there is nothing to price`);
   const [first] = graph.outputs;
   const isEmpty = (output: Value) => root.shape(output)?.includes(0) === true;
   if (first === undefined || !graph.outputs.every(isEmpty)) return;
   const shape = listText(root.shape(first) ?? []);
   throw new InputError(
     "bad-size",
-    `output "${first.name}" ${shape} is empty by the sizes in the file, so there is nothing to price; export it with 1 or more`,
+    `${path}: output "${first.name}" ${shape} is empty by the sizes in the file, so there is nothing to price; export it with 1 or more`,
   );
 }

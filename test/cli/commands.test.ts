@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -17,6 +17,35 @@ describe("the rest", () => {
     expect([help.exitCode, help.stderr]).toEqual([0, ""]);
     for (const text of ["--gpu", "--max-warnings", "explain [rule]", "Exit codes: 0 clean"])
       expect(help.stdout).toContain(text);
+    // Of each code what else ends a run with it: README and docs/fixing.md have the tables.
+    const codes = /Exit codes: .*?\n\n/s.exec(help.stdout)?.[0] ?? "";
+    for (const text of ["--fail-on", "--max-warnings", "budget", "--diff", "--exit-non-zero-on-fix", "130"])
+      expect(codes).toContain(text);
+  });
+
+  test("a graph without nodes is refused by whatever prices it, and no copy is made", async () => {
+    const head = headModel();
+    const output = head.graph?.input ?? [];
+    const empty = bench.folder.write(
+      "empty.onnx",
+      bytesOf({ ...head, graph: { ...head.graph, node: [], initializer: [], output } }),
+    );
+    const copy = `${empty}.copy`;
+    const runs = [
+      ["lint", empty],
+      ["--diff", empty],
+      ["--fix", "--fix-output", copy, empty],
+      ["compare", bench.folder.write("head.onnx", bytesOf(head)), empty],
+      ["bench", "--plan", empty],
+    ];
+    for (const args of runs) {
+      const { exitCode, stdout, stderr } = await bench.tcLint(args);
+      expect([args[0], exitCode]).toEqual([args[0], 2]);
+      expect(`${stdout}${stderr}`).toMatch(
+        /empty\.onnx.*the graph has no node, so there is nothing to price/s,
+      );
+    }
+    expect(existsSync(copy)).toBe(false);
   });
 
   test("gpus lists rows with their sources", async () => {

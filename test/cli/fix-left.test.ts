@@ -45,6 +45,7 @@ describe("a product that --fix leaves off the multiple", () => {
         kind: "blocked",
         node: "head",
         op: "MatMul",
+        graph: "graph",
         message,
         microseconds: expect.any(Number),
       },
@@ -71,6 +72,44 @@ describe("a product that --fix leaves off the multiple", () => {
     for (const { message } of left) expect(message).toMatch(reason);
     expect(text).toMatch(reason);
     expect(text.match(/left {3}TC101 "first", "second"/g)).toHaveLength(1);
+  });
+
+  it("is named with its call, where it is a function's: its own name is that of each call", async () => {
+    const opsetImport = [
+      { domain: "", version: 17 },
+      { domain: "own", version: 1 },
+    ];
+    const called = (name: string, from: string, to: string) => ({
+      ...node("Block", [from, "w"], [to], { name }),
+      domain: "own",
+    });
+    const body = [node("MatMul", ["a", "b"], ["c"], { name: "mm" })];
+    writeInline(
+      bench.folder.path,
+      {
+        node: [called("b1", "x", "h"), called("b2", "h", "y")],
+        input: [info("x", [4096, 515])],
+        output: [info("y", [4096, 515])],
+        initializer: [floats("w", [515, 515], noise(515 * 515, 1))],
+      },
+      {
+        opsetImport,
+        functions: [
+          { name: "Block", domain: "own", input: ["a", "b"], output: ["c"], opsetImport, node: body },
+        ],
+      },
+    );
+    const { stdout: text } = await bench.tcLint(["--diff", "model.onnx", "--no-color"]);
+    expect(text).toContain('left   TC102 "mm" in graph/b1:Block, "mm" in graph/b2:Block');
+    const { stdout: json } = await bench.tcLint(["--diff", "model.onnx", "-f", "json"]);
+    const places = JSON.parse(json).fixes[0].notes.flatMap(
+      ({ rule, graph }: { rule: string | null; graph: string }) => (rule === null ? [] : [graph]),
+    );
+    expect(places).toEqual(["graph/b1:Block", "graph/b2:Block"]);
+    // Lint lists the places of one entry.
+    const { stdout: linted } = await bench.tcLint(["model.onnx", "--verbose", "--no-color"]);
+    for (const call of ["b1", "b2"])
+      expect(linted).toMatch(new RegExp(`^ {9}mm in graph/${call}:Block$`, "m"));
   });
 
   it("has no NHWC form, where that was asked for and nothing else is to be done", async () => {

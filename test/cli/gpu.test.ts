@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
 import { buildFakeCuda } from "../cuda-runtime/fake-cuda.ts";
+import { bytesOf, headModel, temporaryFolder } from "./models.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "..");
 const model = path.join(root, "fixtures", "models", "aligned-mlp.onnx");
@@ -54,6 +55,28 @@ describe("The GPU commands", () => {
       expect(stdout).toBe("");
       expect(exitCode).toBe(2);
     });
+  });
+
+  // A GPU is asked for once there is something to run: no driver is loaded here for them.
+  it.each([
+    ["bench", "missing.onnx"],
+    ["bench", "--ncu", "missing.onnx"],
+    ["bench", "--compare", model, "missing.onnx"],
+    ["validate", "missing.onnx"],
+    ["validate", "--precision", "fp16", "missing.onnx"],
+    ["validate", model, "--against", "missing.onnx"],
+  ])("%s says of %s that it is missing, before it asks for a GPU", async (...args) => {
+    const { exitCode, stderr, stdout } = await run(args, { FAKE_CUDA_DEVICES: "0" });
+    expect([exitCode, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^tc-lint: missing\.onnx: no such file$/m);
+  });
+
+  it("bench of weights that are missing says so before it asks for a GPU", async () => {
+    using folder = temporaryFolder();
+    const weightless = folder.write("weightless.onnx", bytesOf(headModel()));
+    const { exitCode, stderr } = await run(["bench", weightless], { FAKE_CUDA_DEVICES: "0" });
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/its weights are in ".*", which is not there; running it needs them/);
   });
 
   it("bench --plan prints what would run, without a GPU", async () => {

@@ -138,6 +138,19 @@ describe("one model", () => {
     expect(stdout).toContain("do not multiply bf16");
   });
 
+  test("a type of the file that the GPU lacks is said", async () => {
+    bench.folder.write("bf16.onnx", bytesOf(headModel({ elemType: 16 })));
+    const messages = async (...flags: string[]) =>
+      (
+        await bench.jsonOf(["bf16.onnx", ...(flags.includes("--gpu") ? [] : ["--gpu", "v100"]), ...flags])
+      ).models[0]?.notices.flatMap(({ code, message }) => (code === "no-tensor-core-rate" ? [message] : []));
+    expect(await messages("--precision", "as-is")).toEqual([expect.stringContaining("do not multiply bf16")]);
+    // FP16 is what no fix stores it in: it is predicted as it is.
+    for (const precision of ["bf16", "fp16"])
+      expect(await messages("--precision", precision)).toHaveLength(1);
+    expect(await messages("--precision", "as-is", "--gpu", "h200")).toEqual([]);
+  });
+
   test("what --fix repairs is told of --fix without the precision that a flag names", async () => {
     bench.folder.write("float.onnx", bytesOf(headModel({ elemType: 1 })));
     const saidOf = async (file: string, ...flags: string[]) => {

@@ -228,10 +228,22 @@ describe("What is wrong with a plugin is named:", () => {
     expect(await failing(pluginOf(many))).toMatch(/failed at node "mul_0".*tried with 20\d+ parts and more/);
   });
 
+  const endless = pluginOf('match: (p) => p.op("Mul"), report() { for (;;); }');
+  const stopped = 'linting it was stopped after 2 s in plugin "acme" (lint/acme.mjs): rule acme/';
+
   test("a loop that does not end, by the limit of time", async () => {
-    expect(
-      await failing(pluginOf('match: (p) => p.op("Mul"), report() { for (;;); }'), "--timeout", "2"),
-    ).toContain("m.onnx: linting it was stopped after 2 s");
+    expect(await failing(endless, "--timeout", "2")).toContain(`m.onnx: ${stopped}`);
+  });
+
+  test("a loop that does not end, in threads", async () => {
+    project(undefined, endless);
+    bench.folder.write("n.onnx", hardSwishModel(2));
+    const { exitCode, stdout } = await bench.tcLint(["m.onnx", "n.onnx", "-f", "json", "--timeout", "2"]);
+    expect(exitCode).toBe(2);
+    const errors: { code: string; message: string }[] = JSON.parse(stdout).errors;
+    expect(errors.map(({ code }) => code)).toEqual(["timeout", "timeout"]);
+    for (const [index, { message }] of errors.entries())
+      expect(message).toContain(`${["m", "n"][index]}.onnx: ${stopped}`);
   });
 });
 

@@ -71,6 +71,7 @@ describe("predict", () => {
     expect(predict(input, model, h200)).toEqual({
       rows: { gemm: [] },
       problems: ["gem: no such family; known: gemm, bmm, conv, sdpa, memory", "conv: not an array of rows"],
+      notes: [],
     });
     for (const bad of [null, 3, "rows", []]) expect(predict(bad, model, h200).problems).toHaveLength(1);
   });
@@ -141,6 +142,23 @@ describe("tc-lint predict", () => {
       run(["--gpu", standard.gpu, "--stack", standard.stack], rows),
     ]);
     expect(unsaid).toEqual(said);
+  });
+
+  test.each([
+    ["v100", "int8", "do not multiply int8: its products are predicted there in fp16"],
+    ["v100", "bf16", "do not multiply bf16: its products are predicted on CUDA cores"],
+    ["t4", "tf32", "do not multiply tf32: its products are predicted on CUDA cores"],
+    ["v100", "fp16", ""],
+    ["v100", "fp32", ""],
+    ["h200", "int8", ""],
+  ])("says on %s what %s is predicted as, once, as lint does", async (gpu, type, note) => {
+    const product = [64, 64, 64, type];
+    const rows = JSON.stringify({ gemm: [product, product], memory: [["copy", 64, 64, "fp16"]] });
+    const { exitCode, stderr } = await run(["--gpu", gpu], rows);
+    expect(exitCode).toBe(0);
+    const lines =
+      note === "" ? [] : [expect.stringMatching(`^tc-lint predict: the Tensor Cores of .* ${note}$`)];
+    expect(stderr.split("\n").filter((line) => line !== "")).toEqual(lines);
   });
 
   test("names bad rows on stderr, answers the rest, and exits with 2", async () => {

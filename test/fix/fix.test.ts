@@ -251,6 +251,19 @@ describe("nothing is written", () => {
     },
   );
 
+  // Lint refuses them: one answer, and no copy of nothing.
+  it.each(["in place", "beside it", "dry run"])("where there is nothing to price (%s)", async (how) => {
+    const file = writeInline(folder, { ...convolutions(), node: [], output: [info("x", [1, 32, 28, 28])] });
+    const before = contentsOf(folder);
+    const options = { "in place": {}, "beside it": {}, "dry run": { dryRun: true } }[how];
+    const destination = how === "beside it" ? path.join(folder, "copy.onnx") : file;
+    await expect(fixModel(requestFor(file, { ...options, destination }))).rejects.toMatchObject({
+      code: "no-nodes",
+      message: expect.stringContaining(`${file}: the graph has no node`),
+    });
+    expect(contentsOf(folder)).toEqual(before);
+  });
+
   it("where passes never come to rest", async () => {
     const restless: Pass = {
       name: "fold",

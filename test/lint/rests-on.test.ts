@@ -27,7 +27,7 @@ describe.each(["ort-cuda", "cudnn", "inductor", "tensorrt"] as const)("steps beh
   eachModel(zooNames)(
     "%s: rest on a file that a command stores, or say that",
     async (name) => {
-      const { account } = await lint(zooModel(name), { stack });
+      const { account, groups } = await lint(zooModel(name), { stack });
       const named = account.flatMap(({ command }) => command ?? []);
       const stores = named.some((command) => namesPrecision(command) || command.includes("--unsafe-fixes"));
       const toHalf = account.find(({ step, precision }) => step === "precision" && precision === "fp16");
@@ -38,7 +38,11 @@ describe.each(["ort-cuda", "cudnn", "inductor", "tensorrt"] as const)("steps beh
         if (!isLater || toHalf === undefined) expect(step.restsOn).toBeUndefined();
         const way = accountCells(step, account)[3];
         if (step.restsOn !== undefined) expect(way).toMatch(/if in FP16(; as stored|; nothing as stored|$)/);
-        if (step.step === "author") expect(step.written === undefined).toBe(step.restsOn === undefined);
+        if (step.step !== "author") continue;
+        expect(step.written === undefined).toBe(step.restsOn === undefined);
+        const authored = groups.filter((group) => group.step === "author");
+        const parts = authored.reduce((sum, { saves }) => sum + (saves?.asStored?.microseconds ?? 0), 0);
+        expect(parts).toBeCloseTo(step.written?.microseconds ?? 0, 6);
       }
     },
     60_000,
@@ -65,14 +69,18 @@ describe("what an author saves of a file that nobody is told to store in half", 
     },
   );
 
-  it("is a part of that at each finding, in every format", async () => {
-    const report = await lint(zooModel("llama"), {});
+  it.each([
+    // On an A100 two products of a gate are sure to gain as stored, and not in half, where nobody is told of them.
+    ["llama", { gpu: "a100" }],
+    ["llama", {}],
+  ] as const)("is a part of that at each finding, in every format: %s, %o", async (name, options) => {
+    const report = await lint(zooModel(name), { stack: "ort-cuda", ...options });
     const whole = report.account.find(({ step }) => step === "author")?.written?.microseconds ?? 0;
     const authored = report.groups.filter(({ step }) => step === "author");
     const parts = authored.map(({ saves }) => saves?.asStored?.microseconds ?? Number.NaN);
     const sum = parts.reduce((total, part) => total + part, 0);
     expect(sum).toBeGreaterThan(0);
-    expect(sum).toBeLessThanOrEqual(whole + 1e-6);
+    expect(sum).toBeCloseTo(whole, 6);
     const byFingerprint = new Map(report.findings.map((finding) => [finding.fingerprint, finding]));
     for (const { findings, saves } of authored) {
       const own = findings.map(

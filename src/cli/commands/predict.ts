@@ -62,6 +62,7 @@ async function runPredict(
   const cost = createCostModel({ calibration: readCalibration(calibrationPath) });
   const prediction = predict(await parsedStdin(), cost, target);
   await writeStdout(jsonOf(prediction));
+  for (const note of prediction.notes) complain(note, "tc-lint predict");
   for (const problem of prediction.problems) complain(problem, "tc-lint predict");
   return prediction.problems.length > 0 ? exitCodes.failure : exitCodes.clean;
 }

@@ -1,6 +1,7 @@
 /** @file What goes wrong inside a rule of a plugin: said with the plugin, the rule, the model and the node, never passed over. */
 import { InputError } from "../../ir/errors.ts";
 import { describeNode, type Node } from "../../ir/model.ts";
+import { during } from "../../ir/running.ts";
 import { quoted, WrongAnswer } from "../pattern/answers.ts";
 
 /** Whose code runs. */
@@ -15,16 +16,17 @@ export interface PluginOrigin {
 /** Runs a part of a rule. Throws InputError `plugin-failed` for what it throws. */
 export class Blame {
   readonly #origin: PluginOrigin;
-  readonly #code: string;
+  /** `plugin "acme" (lint/acme.mjs): rule acme/no-softmax`. */
+  readonly #what: string;
 
   constructor(origin: PluginOrigin, code: string) {
     this.#origin = origin;
-    this.#code = code;
+    this.#what = `plugin "${origin.plugin}" (${origin.from}): rule ${code}`;
   }
 
   run<T>(model: string, node: Node | undefined, work: () => T): T {
     try {
-      return work();
+      return during(this.#what, work);
     } catch (error) {
       throw error instanceof InputError || this.#origin.isOurs(error)
         ? error
@@ -34,9 +36,7 @@ export class Blame {
 
   error(model: string, node: Node | undefined, what: string, cause?: unknown): InputError {
     const where = node === undefined ? "" : ` at ${describeNode(node)}`;
-    const { plugin, from } = this.#origin;
-    const message = `${model}: plugin "${plugin}" (${from}): rule ${this.#code} failed${where}: ${what}`;
-    return new InputError("plugin-failed", message, { cause });
+    return new InputError("plugin-failed", `${model}: ${this.#what} failed${where}: ${what}`, { cause });
   }
 }
 

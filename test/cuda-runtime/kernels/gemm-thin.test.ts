@@ -145,10 +145,7 @@ describe("shared memory", () => {
     fc.assert(
       fc.property(rows, fc.integer({ min: 1, max: 4096 }), fc.boolean(), (row, k, hasResidual) => {
         const shape = thinShapeOf(row, { k, hasResidual }, h100);
-        if (shape === undefined) {
-          expect(k).toBeGreaterThan(160);
-          return;
-        }
+        if (shape === undefined) return;
         const { panel, panels, stages, sharedBytes, resident } = shape;
         expect([16, 32, 64]).toContain(panel);
         expect(panel * panels - k).toBeGreaterThanOrEqual(0);
@@ -163,6 +160,31 @@ describe("shared memory", () => {
         expect(resident * thinThreads(row)).toBeLessThanOrEqual(h100.threads);
       }),
     );
+  });
+
+  /** Of a block with one stage: both operands, whole along k, what is added and the result; parts begin at a swizzle's period. */
+  function leastBytes({ m, n }: ThinRow, k: number, hasResidual: boolean): number {
+    const whole = (bytes: number) => Math.ceil(bytes / 1024) * 1024;
+    const rowBytes = 2 * (k <= 16 ? 16 : Math.ceil(k / 32) * 32);
+    const tileBytes = 2 * m * n;
+    const stage = whole(rowBytes * m + (hasResidual ? tileBytes : 0));
+    return whole(rowBytes * n) + tileBytes + 4 * n + stage + 8 * (1 + 2);
+  }
+
+  test("is too little only where a block with one stage does not fit, at no k up to 128", () => {
+    const wrong: string[] = [];
+    const ends: number[] = [];
+    for (const row of thinRows)
+      for (const hasResidual of [false, true]) {
+        const isThere = (k: number) => thinShapeOf(row, { k, hasResidual }, h100) !== undefined;
+        const all = Array.from({ length: 4096 }, (_, index) => index + 1);
+        const fits = (k: number) => leastBytes(row, k, hasResidual) <= h100.sharedBytesPerBlock;
+        const off = all.find((k) => isThere(k) !== fits(k));
+        if (off !== undefined) wrong.push(`${row.tile}, k ${off}, residual ${hasResidual}`);
+        ends.push(all.find((k) => !isThere(k)) ?? Number.POSITIVE_INFINITY);
+      }
+    expect(wrong).toEqual([]);
+    expect(minOf(ends)).toBe(129);
   });
 
   test("blocks of every column of tiles are as many, and none is without a tile", () => {

@@ -220,6 +220,30 @@ describe.skipIf(chromium === undefined)("a page in Chromium (skipped where none 
     },
   );
 
+  it.each([400, 1280])("shows of each graph the node that it is about, %i pixels wide", async (width) => {
+    await page.setViewportSize({ width, height: 900 });
+    await open("one.html");
+    const findings = page.locator("details.finding:has(figure.graph)");
+    const count = await findings.count();
+    expect(count).toBeGreaterThan(1);
+    for (let index = 0; index < count; index++) {
+      const finding = findings.nth(index);
+      await finding.evaluate((each) => each.setAttribute("open", ""));
+      await finding.locator(".graph .scroll").scrollIntoViewIfNeeded();
+      const apart = () =>
+        finding.locator(".graph .scroll").evaluate((view) => {
+          const [box, node] = [view, view.querySelector(".node rect")].map((each) =>
+            each?.getBoundingClientRect(),
+          );
+          if (box === undefined || node === undefined) return [Number.NaN];
+          const across = Math.max(0, Math.min(box.right, node.right) - Math.max(box.left, node.left));
+          const down = Math.max(0, Math.min(box.bottom, node.bottom) - Math.max(box.top, node.top));
+          return [across / Math.min(node.width, box.width), down / Math.min(node.height, box.height)];
+        });
+      await expect.poll(apart).toEqual([expect.closeTo(1, 1), expect.closeTo(1, 1)]);
+    }
+  });
+
   it.each(["light", "dark"] as const)("has nothing that axe-core finds wrong, %s", async (colorScheme) => {
     await page.emulateMedia({ colorScheme });
     for (const name of ["one.html", "several.html"]) {

@@ -1,0 +1,126 @@
+/** @file The report on one model, put together of what was found and what the model takes. */
+import { invalidNode } from "../facts/invalid-node.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
+import { foundSizes } from "../ir/assumed.ts";
+import { labelOf, type Model, operatorOf } from "../ir/model.ts";
+import { graphsOf } from "../ir/nodes.ts";
+import { pricedSizes, type Workload } from "../workload/workload.ts";
+import { basisOf } from "./basis.ts";
+import { budgetReports } from "./budgets.ts";
+import { ceilingsReport } from "./ceilings.ts";
+import type { LintContext } from "./context.ts";
+import type { HalfBeside } from "./half-beside.ts";
+import type { Judged } from "./judge.ts";
+import { layersOf } from "./layers.ts";
+import { elsewhereNotices, noticesOf } from "./notices.ts";
+import type { ModelReport } from "./result.ts";
+import type { LintSettings } from "./run.ts";
+import type { Suppressed } from "./suppressed.ts";
+import { surroundingsOf } from "./surroundings.ts";
+
+/** What is told of a model, beside what its workload says. */
+export interface Told extends Judged {
+  readonly suppressed: Suppressed;
+  /** Set where all else is told of the file as it is stored. */
+  readonly half: HalfBeside | undefined;
+  readonly budgets: Pick<ModelReport, "budgets">;
+}
+
+/** The report of `context`, which is what is told of. */
+export function assemble(
+  context: LintContext,
+  settings: LintSettings,
+  { listed, unlisted, below, uncertain, account, described, suppressed, half, budgets }: Told,
+): ModelReport {
+  const { model, facts, timeline } = context;
+  const { target } = settings;
+  const sizes = pricedSizes(context);
+  const { microseconds, low, high, tensorCoreShare, families } = timeline;
+  const { profile } = settings;
+  const basis = basisOf(context.workload, settings);
+  return {
+    path: settings.displayPath,
+    irVersion: model.irVersion,
+    opset: Object.fromEntries(
+      [...model.opsets].map(([domain, version]) => [domain === "" ? "ai.onnx" : domain, version]),
+    ),
+    producer: [model.producer.name, model.producer.version].filter((part) => part !== "").join(" "),
+    nodes: model.nodeCount,
+    parameters: parametersOf(model),
+    target: { gpu: target.gpu.id, stack: target.stack.id, precision: target.precision },
+    ...sizes,
+    ...foundSizes(model, new Set(sizes.assumed)),
+    configFiles: settings.configFiles,
+    predicted: {
+      ...{ microseconds, low, high, families, basis },
+      tensorCoreShare: profile?.onCpu === true ? 0 : tensorCoreShare,
+      ...(half === undefined ? {} : { half }),
+    },
+    ...(profile === undefined ? {} : { profile }),
+    account,
+    findings: listed.flatMap(({ findings }) => findings),
+    groups: listed.map(({ group }) => group),
+    suppressed: suppressed.count,
+    ...(settings.suppressed === true ? { suppressions: suppressed.findings } : {}),
+    belowThreshold: below,
+    uncertain,
+    ...(settings.verbose === true
+      ? {
+          unlisted: {
+            groups: unlisted.map(({ group }) => group),
+            findings: unlisted.flatMap(({ findings }) => findings),
+          },
+        }
+      : {}),
+    ...budgets,
+    skipped: skippedOf(context),
+    notices: [
+      ...settings.notices,
+      ...noticesOf(context.workload, target, half),
+      ...elsewhereNotices(context.decision?.slowerElsewhere),
+    ],
+    ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
+    ...(settings.drawings === true
+      ? drawingsOf(context, settings.verbose === true ? [...listed, ...unlisted] : listed)
+      : {}),
+    error: invalidNode(facts),
+  };
+}
+
+/** Of what a report tells of, also where that is another file's sake: a budget is kept or not, whoever asks. */
+export function budgetsOf(workload: Workload, settings: LintSettings): Pick<ModelReport, "budgets"> {
+  const { budgets = [] } = settings;
+  return budgets.length === 0 ? {} : { budgets: budgetReports(budgets, workload, settings) };
+}
+
+function drawingsOf(
+  context: LintContext,
+  listed: Judged["listed"],
+): Pick<ModelReport, "ceilings" | "surroundings"> {
+  const groups = listed.map(({ group }) => group);
+  const findings = listed.flatMap((entry) => entry.findings);
+  return {
+    ceilings: ceilingsReport(context.target.gpu),
+    surroundings: surroundingsOf(context, groups, findings),
+  };
+}
+
+/** Elements of the main graph's initializers, and of subgraphs' and functions'. */
+function parametersOf(model: Model): number {
+  let parameters = 0;
+  for (const graph of graphsOf(model)) {
+    for (const { initializer } of graph.values.values()) {
+      if (initializer !== undefined) parameters += initializer.dims.reduce((total, dim) => total * dim, 1);
+    }
+  }
+  return parameters;
+}
+
+function skippedOf({ facts, unresolved }: LintContext): ModelReport["skipped"] {
+  const skipped = [...facts.skipped, ...unresolved];
+  return skipped.map(({ node, scope, reason }) => ({
+    node: labelOf(siteOf(node, scope).node),
+    op: operatorOf(node),
+    reason,
+  }));
+}
