@@ -188,7 +188,7 @@ function walkMicroseconds(
   const work = { ...whole, columnClocks, ...(splits > 1 ? { stored: 1 } : {}) };
   const compute = stayingClocks(product, work, walkingRates(walk.panels, splits), target);
   const tiles = Math.ceil(work.m / product.m) * Math.ceil(work.n / product.n);
-  const odd = work.stored * product.m * product.n * oddStoreClocks.staying[storeWidthOf(problem)];
+  const odd = work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)];
   const stores = splits > 1 ? 0 : Math.ceil(tiles / target.multiprocessors) * odd;
   const clocks = walking.start + Math.max(compute + stores, memory);
   const split = splits > 1 ? walking.splitMicroseconds : 0;
@@ -205,7 +205,7 @@ function teamMicroseconds(
 ): number {
   const { product } = walk;
   const { work, memory } = walkedWork(problem, tile, walk, splits, teamRates, target);
-  const odd = (work.stored * product.m * product.n * oddStoreClocks.team[storeWidthOf(problem)]) / splits;
+  const odd = (work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)]) / splits;
   const clocks = teamRates.start + odd + teamSumClocks(product, work, teamRates, memory, target);
   return target.launchMicroseconds + clocks / target.clocksPerMicrosecond;
 }

@@ -16,7 +16,7 @@ import {
   stageBytes,
   sumsInTeam,
 } from "./table.ts";
-import { takesThin, thinShapeOf } from "./thin.ts";
+import { takesFormulas, takesThin, thinShapeOf } from "./thin.ts";
 
 /** `microseconds`: predicted, of all launches. */
 export type Accepts = (choice: Choice, microseconds: number) => boolean;
@@ -252,6 +252,7 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
     outputBytes: bytesOfType(d.view.type),
     storeFactor: storeFactorOf(problem),
     storeWidth: storeWidthOf(problem),
+    isSideBySide: isSideBySide(problem),
     residualBytes: problem.residual === undefined ? 0 : bytesMoved([problem.residual.view]),
     aGrain: a.grain,
     bGrain: b.grain,
@@ -265,6 +266,18 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
 function storeFactorOf({ d }: Problem): number {
   if (d.n === 1) return [d.view.offset, d.m, ...d.batch].every((step) => step % 2 === 0) ? 1 : 2;
   return d.m === 1 ? 3 : 16;
+}
+
+/** As `isOdd` of kernels/core/hopper-product.cuh has it. */
+function isSideBySide({ a, d, residual, scale, bias, channels, first, last }: Problem): boolean {
+  return (
+    d.n === 1 &&
+    d.view.type === a.view.type &&
+    residual === undefined &&
+    scale === undefined &&
+    (bias === undefined || channels === "n") &&
+    takesFormulas({ first, last })
+  );
 }
 
 function storeWidthOf({ d }: Problem): 8 | 2 | 1 {

@@ -34,6 +34,8 @@ export interface GemmSize {
   readonly storeFactor: number;
   /** Neighbours of the output that lie so that they can be stored at once. */
   readonly storeWidth: 8 | 2 | 1;
+  /** Whether Hopper's tiles store neighbours side by side where rows are off 16 bytes: results of the operands' type in rows, no residual. */
+  readonly isSideBySide: boolean;
   readonly residualBytes: number;
   /** Bytes that rows of the operands are aligned to: 16 or fewer. */
   readonly aGrain: number;
@@ -70,8 +72,8 @@ const storeClocks = {
   // Sums of splits go through shared memory an element at a time.
   team: { 8: 0, 2: 0.6, 1: 0.95 },
 } as const;
-/** The same for what else ends as these do. */
-export const oddStoreClocks = { staying: storeClocks.hopper, team: storeClocks.team } as const;
+/** What was measured of convolutions, before their tiles stored neighbours side by side. */
+export const oddStoreClocks = storeClocks.team;
 
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
 export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, target: PlanTarget): number {
@@ -87,14 +89,18 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
     return product + clocks / target.clocksPerMicrosecond;
   }
   const stored =
-    product +
-    (results * storeClocks[sumsInTeam(row) ? "team" : row.kind][size.storeWidth]) /
-      target.clocksPerMicrosecond;
+    product + (results * storeClocks[storeOf(row, size)][size.storeWidth]) / target.clocksPerMicrosecond;
   // Formulas and residuals of blocks that stay are in their model.
   if (row.kind === "hopper" && row.team === "none" && hasUsualEnds(size)) return stored;
   const kind = row.kind === "tensor" ? "tensor" : row.team === "sum" ? "team" : "staying";
   const formulas = results * activationClocksOf(kind, size.first);
   return stored + formulas / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
+}
+
+/** How a row's tiles go out where they are not copied whole. */
+function storeOf(row: TensorRow | HopperRow, { isSideBySide }: GemmSize): keyof typeof storeClocks {
+  if (row.kind === "tensor") return "tensor";
+  return isSideBySide && !sumsInTeam(row) ? "hopper" : "team";
 }
 
 /** That a multiprocessor stores; a cluster's blocks store a part of what there is each. */
