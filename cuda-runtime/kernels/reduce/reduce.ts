@@ -4,7 +4,7 @@ import { bytesMoved, passMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import { bytesOfType, isFloatStorage, type StorageType, storageTypes } from "../../ir/storage.ts";
-import { alignmentOf, type View } from "../../ir/view.ts";
+import { alignmentOf } from "../../ir/view.ts";
 import {
   type Axis,
   byStride,
@@ -16,6 +16,14 @@ import {
   stridesAt,
 } from "./axes.ts";
 import { reduceStruct } from "./params.table.ts";
+import {
+  combineCodes,
+  postCodes,
+  preCodes,
+  type ReduceRequest,
+  type ReduceShape,
+  type Reduction,
+} from "./reduction.ts";
 import { slabLaunch, slabsOf } from "./slabs.ts";
 
 const threads = 256;
@@ -26,37 +34,9 @@ const leastRounds = 8;
 /** The grid's second axis. */
 const mostChunks = 1024;
 
-/** Codes are those of reduce.cu. */
-export const combineCodes = { sum: 0, prod: 1, max: 2, min: 3, logSumExp: 4 } as const;
-export const preCodes = { none: 0, abs: 1, square: 2, negate: 3 } as const;
-export const postCodes = { none: 0, sqrt: 1, log: 2, negate: 3 } as const;
-
-/** What is done to each element, how two are combined, what is done to the result. */
-export interface Reduction {
-  readonly pre: keyof typeof preCodes;
-  readonly combine: keyof typeof combineCodes;
-  readonly post: keyof typeof postCodes;
-  /** The result is divided by this before `post`; integers truncate. */
-  readonly divisor: number;
-}
-
-export interface ReduceRequest extends Reduction {
-  readonly input: View;
-  /** Axes of the input that are reduced, not negative. */
-  readonly axes: ReadonlySet<number>;
-  /** Of the input's rank: reduced axes have one element. */
-  readonly output: View;
-  /** What integers are computed in; "float64" for roots and logarithms of them. Floats and doubles as they are. */
-  readonly integersAs: "integer" | "float64";
-}
+export type { ReduceRequest, ReduceShape, Reduction } from "./reduction.ts";
 
 export type Walk = "any" | "rows" | "columns";
-
-/** Kept and reduced axes as the kernels walk them. Strides: of the input, then of the output. */
-export interface ReduceShape {
-  readonly kept: readonly Axis[];
-  readonly reduced: readonly Axis[];
-}
 
 export interface ReduceVariant {
   readonly walk: Walk;

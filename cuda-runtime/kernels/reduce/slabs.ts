@@ -5,7 +5,7 @@ import { writeParams } from "../../ir/param-table.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, storageTypes } from "../../ir/storage.ts";
 import { slabReduceStruct } from "./params.table.ts";
-import { postCodes, preCodes, type ReduceRequest, type ReduceShape } from "./reduce.ts";
+import { postCodes, preCodes, type ReduceRequest, type ReduceShape } from "./reduction.ts";
 
 const threads = 256;
 const unrolled = 8;
