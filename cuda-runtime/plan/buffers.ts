@@ -166,7 +166,7 @@ export class PlanDraft {
   } {
     const varies = this.#spread();
     const { prepare, steps } = withoutDuplicates(
-      this.#steps.filter((step) => !varies.has(step)),
+      this.#steps.filter((step) => !varies.has(step)).map(withoutProduct),
       join(this.#steps.filter((step) => varies.has(step))).map(withoutProduct),
     );
     const used = new Set<DeviceBuffer>();

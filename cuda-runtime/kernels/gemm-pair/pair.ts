@@ -65,9 +65,14 @@ export function isPair({ first: { problem: p }, second: { problem: q } }: PairOf
     (q.a.outer === p.d.m || p.m === 1) &&
     q.a.k === 1 &&
     [p, q].every(takesFormulas) &&
-    // Rows of the residual are read while others of the result are on their way to it.
-    q.residual?.view.buffer !== p.d.view.buffer
+    isReadBefore(p, q)
   );
+}
+
+/** But for the second one's rows, whether nobody reads what either writes: blocks read operands while others' results are on their way. */
+function isReadBefore(p: Problem, q: Problem): boolean {
+  const written = [p.d.view.buffer, q.d.view.buffer];
+  return [...readsOf(p, p.a.view), ...readsOf(q)].every(({ buffer }) => !written.includes(buffer));
 }
 
 function isPlain(problem: Problem, type: HalfStorage): boolean {
