@@ -12,7 +12,7 @@ export interface Difference {
 /** The same change in one or more places of a model. */
 export interface MeasuredChange {
   readonly pass: PassName;
-  /** `padded 60 to 64 in 3 product(s)`. */
+  /** `padded 60 to 64 in 3 products`. */
   readonly what: string;
   /** Layers of a repeated block are measured once, and counted here. */
   readonly places: number;

@@ -1,5 +1,6 @@
 /** @file Bytes, wherever they are, to a `Model`. Every failure names the source and what was found. */
 import { InputError } from "../ir/errors.ts";
+import { counted } from "../ir/format.ts";
 import {
   type FunctionDefinition,
   functionKey,
@@ -202,7 +203,7 @@ function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
   if (link.unsorted > 0) {
     notices.push({
       code: "unsorted",
-      message: `${link.unsorted} graph(s) list a node before the nodes it needs`,
+      message: `${counted(link.unsorted, "graph lists", "graphs list")} a node before the nodes it needs`,
     });
   }
   return notices;

@@ -120,7 +120,7 @@ export interface PassNote {
 
 /** What a pass does in one place of a model: its parts stand or fall together. */
 export interface PassRegion {
-  /** For people: `padded 60 to 64 in 3 product(s)`. */
+  /** For people: `padded 60 to 64 in 3 products`. */
   readonly what: string;
   /** The same of regions that do the same to the same work, as the layers of a repeated block. */
   readonly shape: string;

@@ -46,17 +46,33 @@ function changedLines(outcome: FixOutcome, options: FixTextOptions, palette: Pal
   const said = [slower, first].flatMap((text) => (text === undefined ? [] : `  ${text}`));
   const lines = [`  ${timeText(outcome, palette)}`, ...account, ...said, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
-  for (const [index, { pass, message, microseconds }] of changes.entries()) {
-    const next = changes[index + 1];
-    const isOfMore = next?.pass === pass && next.microseconds === undefined;
-    lines.push(`  ${palette.bold(pass)}  ${printable(message)}${savesText(microseconds, isOfMore)}`);
-  }
+  pushAll(lines, changeLines(changes, palette));
   pushAll(lines, measured(outcome));
   const assumed = Object.keys(outcome.assumed);
   for (const text of assumedText(assumed, outcome.assumed)) lines.push(`  ${printable(text)}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
   const differences = options.diff ? diffLines(outcome, palette) : [];
   return [...lines, ...differences, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
+}
+
+/** Layers of a repeated block change alike: one line for all that read the same. */
+function changeLines(changes: FixOutcome["notes"], palette: Palette): string[] {
+  const told = changes.map(({ pass, message, microseconds }, index) => {
+    const next = changes[index + 1];
+    return { pass, message, microseconds, isOfMore: next?.pass === pass && next.microseconds === undefined };
+  });
+  // One that is priced with what follows stays before that.
+  const alike = groupBy(told.entries(), ([index, { pass, message, microseconds, isOfMore }]) =>
+    [pass, message, microseconds === undefined, isOfMore ? index : ""].join("\u0000"),
+  );
+  return [...alike.values()].flatMap((group) => {
+    const [[, first] = []] = group;
+    if (first === undefined) return [];
+    const times = group.length > 1 ? ` (${group.length}×)` : "";
+    const whole = group.reduce((sum, [, { microseconds = 0 }]) => sum + microseconds, 0);
+    const saved = savesText(first.microseconds === undefined ? undefined : whole, first.isOfMore);
+    return [`  ${palette.bold(first.pass)}  ${printable(first.message)}${times}${saved}`];
+  });
 }
 
 function measured({ measurement }: FixOutcome): string[] {

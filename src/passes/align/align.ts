@@ -1,5 +1,6 @@
 /** @file The padding pass: relations, safety, choice, patch. */
 import { type Atom, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { CostedProduct } from "../../workload/product.ts";
@@ -86,7 +87,7 @@ function notesOf(choice: Choice, relations: Relations): PassNote[] {
 
 function messageOf(component: Component, relations: Relations): string {
   const sizes = [...component.sizes].map(([atom, size]) => `${atom.size} to ${size}`);
-  return `padded ${summary(sizes)} in ${countOf(component, relations)} product(s)`;
+  return `padded ${summary(sizes)} in ${counted(countOf(component, relations), "product")}`;
 }
 
 /** Each component that is padded; those that pad the same of the same products have one shape. */
