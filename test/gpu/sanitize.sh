@@ -4,13 +4,15 @@
 #
 #   bash test/gpu/sanitize.sh racecheck [PATTERN]       # memcheck, initcheck, synccheck; PATTERN: of cases, as grep -E has it
 #
-# Prints how many cases passed, what the tool reported, and in which batch. JOBS: processes (14); SECONDS_AT_MOST: of all (560).
+# Prints how many cases passed, what the tool reported, and in which batch. JOBS: processes (14); SECONDS_AT_MOST: of all (560); PART: 1/2 for the
+# first half of the cases, where several GPUs share them (CUDA_VISIBLE_DEVICES).
 set -u
 tool=$1 pattern=${2:-.}
-jobs=${JOBS:-14} seconds=${SECONDS_AT_MOST:-560}
+jobs=${JOBS:-14} seconds=${SECONDS_AT_MOST:-560} part=${PART:-1/1}
 scratch=$(mktemp -d)
 node="sh .gpu-host/run.sh node"
-$node dist/gpu/run.js --list | grep -E "$pattern" | sort -R --random-source=<(yes) > "$scratch/cases"
+$node dist/gpu/run.js --list | grep -E "$pattern" | sort -R --random-source=<(yes) |
+  awk -v n="${part#*/}" -v i="${part%/*}" 'NR % n == i - 1' > "$scratch/cases"
 one() {
   mapfile -t names < <(awk -v n="$jobs" -v i="$1" 'NR % n == i' "$scratch/cases")
   mkdir "$scratch/$1"
