@@ -105,11 +105,10 @@ __device__ __forceinline__ void takeRegisters() {
   NUMBERS_64 ", " "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define NUMBERS_96 \
   NUMBERS_80 ", " "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define NUMBERS_112 \
+  NUMBERS_96 ", " "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
 #define NUMBERS_128 \
-  NUMBERS_64 ", " "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
-  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+  NUMBERS_112 ", " "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 #if defined(TC_LINT_WGMMA)
 WGMMA_BOTH(32, NUMBERS_16, "%16, %17", "%18", SUMS_OF_4(0))
@@ -118,12 +117,13 @@ WGMMA_BOTH(96, NUMBERS_48, "%48, %49", "%50", SUMS_OF_4(0), SUMS_OF_4(4), SUMS_O
 WGMMA_BOTH(128, NUMBERS_64, "%64, %65", "%66", SUMS_OF_16(0))
 WGMMA_BOTH(160, NUMBERS_80, "%80, %81", "%82", SUMS_OF_16(0), SUMS_OF_4(16))
 WGMMA_BOTH(192, NUMBERS_96, "%96, %97", "%98", SUMS_OF_16(0), SUMS_OF_4(16), SUMS_OF_4(20))
+WGMMA_BOTH(224, NUMBERS_112, "%112, %113", "%114", SUMS_OF_16(0), SUMS_OF_4(16), SUMS_OF_4(20), SUMS_OF_4(24))
 WGMMA_BOTH(256, NUMBERS_128, "%128, %129", "%130", SUMS_OF_16(0), SUMS_OF_16(16))
 #endif
 
 template <int N, typename T>
 __device__ __forceinline__ void wgmma64(float (&d)[N / 8][4], uint64_t a, uint64_t b, int adds) {
-  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 160 || N == 192 || N == 256, "an instruction above");
+  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 160 || N == 192 || N == 224 || N == 256, "an instruction above");
 #if defined(TC_LINT_WGMMA)
   if constexpr (N == 32) wgmma64x32(d, a, b, adds, T());
   else if constexpr (N == 64) wgmma64x64(d, a, b, adds, T());
@@ -131,6 +131,7 @@ __device__ __forceinline__ void wgmma64(float (&d)[N / 8][4], uint64_t a, uint64
   else if constexpr (N == 128) wgmma64x128(d, a, b, adds, T());
   else if constexpr (N == 160) wgmma64x160(d, a, b, adds, T());
   else if constexpr (N == 192) wgmma64x192(d, a, b, adds, T());
+  else if constexpr (N == 224) wgmma64x224(d, a, b, adds, T());
   else wgmma64x256(d, a, b, adds, T());
 #else
   __trap();

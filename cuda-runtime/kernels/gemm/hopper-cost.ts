@@ -36,9 +36,8 @@ const rates = {
   start: 1038,
   /** Of what is shorter, the products or DRAM, what does not hide behind the other. */
   exposed: 0.303,
-  /** Of a step along k, beside its products; of tiles of 256 columns. */
+  /** Of a step along k, beside its products. */
   step: { together: 0, turns: 0, pairs: 173 },
-  stepOfWide: 38,
   /** Of shared memory's rate, what groups that multiply together get: each reads its operands, and TMA writes the next ones. */
   sharedShare: 1.045,
   /**
@@ -65,7 +64,11 @@ const rates = {
 
 /** Tiles of a block, beyond which the copy engine gets less. */
 const [manyTiles, mostTiles] = [4, 10];
-const wideColumns = 256;
+/** Of a step of tiles of so many columns, beside its products (h100-gemm-widths.jsonl: those of 224 take 8 % longer than by their products). */
+const stepOfColumns: ReadonlyMap<number, number> = new Map([
+  [224, 72],
+  [256, 38],
+]);
 const tallRows = 256;
 /** Formulas that a tile's end is compiled for (core/plain-end.cuh), but where its columns leave no registers. */
 const formulas: ReadonlySet<ActivationKind> = new Set(["gelu", "geluTanh", "silu"]);
@@ -134,7 +137,7 @@ function stepClocks(row: HopperRow, way: Way, waves: number, target: PlanTarget)
   const { once, long, longest } = rates.copies;
   const copies = waves > mostTiles ? longest : waves > manyTiles ? long : once;
   const fetch = fetchClocks(row, { rowClocks: 0 }, waves, copies, target);
-  const alone = multiply + rates.step[way] + (row.together && row.n === wideColumns ? rates.stepOfWide : 0);
+  const alone = multiply + rates.step[way] + (row.together ? (stepOfColumns.get(row.n) ?? 0) : 0);
   if (way === "pairs") {
     const together = Math.min(2, Math.ceil(waves));
     return Math.max(alone, together * multiply, together * fetch);

@@ -149,6 +149,8 @@ export const hopperRows: readonly HopperRow[] = [
   hopper([64, 64, 5], false),
   hopper([64, 32, 7], false),
 ];
+/** Of products alone: 729x4304 is 120 tiles of it, 102 of 256 columns and 138 of 192, which are more than there are multiprocessors. */
+const productRows: readonly HopperRow[] = [hopper([128, 224, 4], true)];
 const teamRows: readonly HopperRow[] = [sum([64, 32, 14]), sum([64, 64, 10])];
 /** The same with rings that leave room for two blocks: a part of the taps and channels is a few steps. */
 export const convTeamRows: readonly HopperRow[] = [
@@ -180,6 +182,7 @@ export const thinRows: readonly ThinRow[] = [
 
 export const gemmTable: readonly GemmRow[] = [
   ...hopperRows,
+  ...productRows,
   ...teamRows,
   ...thinRows,
   tensor("half", [256, 128, 64, 64, 64, 3, 1], alongK, 1.75),

@@ -70,18 +70,27 @@ describe("on an H100", () => {
 
 describe("with a formula, with a residual, and with nothing, on an H100", () => {
   type Ended = Timed & { readonly end: ProductEnd };
-  const judged = [
-    ...groupBy(timedIn<Ended>("h100-gemm-ends.jsonl"), ({ size, end }) => `${size} ${end}`),
-  ].map(([name, rows]) => {
-    const [size = "", end] = name.split(" ");
-    const candidates = candidatesOf(size, "h100", end as ProductEnd);
-    const known = rows.map((timed) => ({ ...timed, predicted: predictedOf(candidates, timed) }));
-    const best = minOf(known.map(({ us }) => us));
-    const least = minOf(known.map(({ predicted }) => predicted));
-    const taken = known.find(({ predicted }) => predicted === least);
-    const near = known.filter(({ us }) => us < 1.15 * best);
-    const off = near.map(({ us, predicted }) => Math.abs(Math.log(predicted / us)));
-    return { name, taken: taken?.kernel, loss: (taken?.us ?? 0) / best, off };
+  const judgedOf = (file: string) =>
+    [...groupBy(timedIn<Ended>(file), ({ size, end }) => `${size} ${end}`)].map(([name, rows]) => {
+      const [size = "", end] = name.split(" ");
+      const candidates = candidatesOf(size, "h100", end as ProductEnd);
+      const known = rows.map((timed) => ({ ...timed, predicted: predictedOf(candidates, timed) }));
+      const best = minOf(known.map(({ us }) => us));
+      const least = minOf(known.map(({ predicted }) => predicted));
+      const taken = known.find(({ predicted }) => predicted === least);
+      const near = known.filter(({ us }) => us < 1.15 * best);
+      const off = near.map(({ us, predicted }) => Math.abs(Math.log(predicted / us)));
+      return { name, taken: taken?.kernel, loss: (taken?.us ?? 0) / best, off };
+    });
+  const judged = judgedOf("h100-gemm-ends.jsonl");
+
+  it("tiles of widths that differ in waves are taken where they are near the best", () => {
+    const widths = judgedOf("h100-gemm-widths.jsonl");
+    const mean = widths.reduce((total, { loss }) => total + loss, 0) / widths.length;
+    expect(widths.length).toBe(18);
+    expect(mean).toBeLessThan(1.02);
+    expect(Math.max(...widths.map(({ loss }) => loss))).toBeLessThan(1.1);
+    expect(widths.filter(({ taken }) => taken === "h128x224x64").length).toBeGreaterThan(8);
   });
 
   it("the kernel that is taken takes 4 % more than the best in the mean, and a seventh nine times of ten", () => {
