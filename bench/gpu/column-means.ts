@@ -8,67 +8,12 @@
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import type { View } from "../../cuda-runtime/ir/view.ts";
-import { type ReduceRequest, shapeOf } from "../../cuda-runtime/kernels/reduce/reduce.ts";
+import { shapeOf } from "../../cuda-runtime/kernels/reduce/reduce.ts";
 import { slabLaunch, slabsOf, slabWays } from "../../cuda-runtime/kernels/reduce/slabs.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
-import { DraftOperands, type Operands } from "./operations.ts";
-
-/** Batch, channels, positions. */
-type Shape = readonly [number, number, number];
-
-const shapes: readonly Shape[] = [
-  ...(
-    [
-      [32, 12_544],
-      [96, 3136],
-      [144, 3136],
-      [144, 784],
-      [240, 784],
-      [104, 784],
-      [240, 196],
-      [480, 196],
-    ] as const
-  ).map(([channels, positions]): Shape => [1, channels, positions]),
-  ...(
-    [
-      [672, 196],
-      [208, 196],
-      [672, 49],
-      [1152, 49],
-      [2048, 49],
-      [16, 3136],
-      [72, 784],
-      [512, 64],
-    ] as const
-  ).map(([channels, positions]): Shape => [1, channels, positions]),
-  ...(
-    [
-      [144, 3136],
-      [240, 784],
-      [480, 196],
-      [1152, 49],
-      [2048, 49],
-    ] as const
-  ).flatMap(([channels, positions]): Shape[] => [
-    [8, channels, positions],
-    [32, channels, positions],
-  ]),
-];
-
-function requestOf(set: Operands, [batch, channels, positions]: Shape): ReduceRequest {
-  const rows = set.tensor("input", "float16", [batch, positions, channels], 1);
-  const x: View = {
-    ...rows,
-    shape: [batch, channels, positions],
-    strides: [positions * channels, 1, channels],
-  };
-  return {
-    ...{ pre: "none", combine: "sum", post: "none", divisor: positions, integersAs: "integer" },
-    ...{ input: x, axes: new Set([2]), output: set.output("float16", [batch, channels, 1]) },
-  };
-}
+import { requestOf, shapes } from "./mean-work.ts";
+import { DraftOperands } from "./operations.ts";
 
 function rounded(value: number): number {
   return Math.round(100 * value) / 100;

@@ -9,79 +9,20 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { type ActivationKind, type Epilogue, plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
-import { permuted } from "../../cuda-runtime/ir/view.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
-import { type GemmRequest, problemOf } from "../../cuda-runtime/kernels/gemm/problem.ts";
-import {
-  type PairOfProducts,
-  type PairWay,
-  pairLaunch,
-  pairWays,
-} from "../../cuda-runtime/kernels/gemm-pair/pair.ts";
+import { pairLaunch, pairWays } from "../../cuda-runtime/kernels/gemm-pair/pair.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
-import { DraftOperands, type Operands } from "./operations.ts";
-
-interface Shape {
-  readonly m: number;
-  readonly k: number;
-  readonly n: number;
-  readonly n2: number;
-  /** Of both: before a residual, or as its limit behind it. */
-  readonly kinds: readonly [ActivationKind, ActivationKind];
-  readonly residuals: readonly [boolean, boolean];
-  readonly isKept: boolean;
-}
-
-function shape(
-  [m, k, n, n2]: readonly [number, number, number, number],
-  kinds: Shape["kinds"],
-  residuals: Shape["residuals"],
-  isKept: boolean,
-): Shape {
-  return { m, k, n, n2, kinds, residuals, isKept };
-}
-
-/** A residual's end, and the next block's beginning. */
-const bottleneck = (m: number, k: number, n: number, n2: number) =>
-  shape([m, k, n, n2], ["relu", "relu"], [true, false], true);
-/** A projection, and the next block's expansion. */
-const inverted = (m: number, k: number, n: number, n2: number, isKept = true) =>
-  shape([m, k, n, n2], ["none", "clip"], [isKept, false], isKept);
-/** Up and down again. */
-const mlp = (m: number, k: number, n: number) => shape([m, k, n, k], ["gelu", "none"], [false, true], false);
-
-const shapes: readonly Shape[] = [
-  bottleneck(3136, 64, 256, 64),
-  bottleneck(3136, 64, 256, 128),
-  bottleneck(784, 128, 512, 128),
-  bottleneck(784, 128, 512, 256),
-  bottleneck(196, 256, 1024, 256),
-  bottleneck(196, 256, 1024, 512),
-  bottleneck(49, 512, 2048, 512),
-  bottleneck(196, 512, 1024, 512),
-  bottleneck(784, 256, 512, 256),
-  inverted(12544, 32, 16, 96, false),
-  inverted(3136, 96, 24, 144, false),
-  inverted(3136, 144, 24, 144),
-  inverted(784, 144, 32, 192, false),
-  inverted(784, 192, 32, 192),
-  inverted(196, 192, 64, 384, false),
-  inverted(196, 384, 64, 384),
-  inverted(196, 384, 96, 576, false),
-  inverted(196, 576, 96, 576),
-  inverted(49, 576, 160, 960, false),
-  inverted(49, 960, 160, 960),
-  inverted(784, 240, 40, 240),
-  inverted(196, 672, 112, 672),
-  mlp(197, 192, 768),
-  mlp(3136, 96, 384),
-  mlp(784, 192, 768),
-  mlp(196, 384, 1536),
-  mlp(256, 144, 288),
-  mlp(64, 240, 480),
-];
+import { DraftOperands } from "./operations.ts";
+import {
+  apartMicroseconds,
+  nameOf,
+  type PairShape,
+  pairOf,
+  requestsOf,
+  shapes,
+  sizeOf,
+} from "./pair-work.ts";
 
 interface Row {
   readonly size: string;
@@ -92,58 +33,6 @@ interface Row {
 }
 
 const { values: options } = parseArgs({ options: { only: { type: "string" } } });
-
-const numbers: Readonly<Partial<Record<ActivationKind, readonly [number, number]>>> = {
-  clip: [0, 6],
-};
-
-function epilogueOf(
-  set: Operands,
-  kind: ActivationKind,
-  residual: boolean,
-  sizes: readonly [number, number],
-): Epilogue {
-  const [a, b] = numbers[kind] ?? [0, 0];
-  const activation = { kind, a, b };
-  const bias = set.tensor("constant", "float32", [sizes[1]], 3);
-  if (!residual) return { ...plainEpilogue, bias, activation };
-  const added = set.tensor("input", "float16", sizes, 4);
-  return {
-    ...plainEpilogue,
-    bias,
-    residual: added,
-    ...(kind === "relu" ? { last: activation } : { activation }),
-  };
-}
-
-function requestsOf(set: Operands, { m, k, n, n2, kinds, residuals }: Shape): [GemmRequest, GemmRequest] {
-  const x = set.tensor("input", "float16", [m, k], 1);
-  const weights = (columns: number, depth: number, seed: number) =>
-    permuted(set.tensor("constant", "float16", [columns, depth], seed), [1, 0]);
-  const between = set.output("float16", [m, n]);
-  const first = {
-    a: x,
-    b: weights(n, k, 2),
-    to: between,
-    epilogue: epilogueOf(set, kinds[0], residuals[0], [m, n]),
-  };
-  const to = set.output("float16", [m, n2]);
-  const second = {
-    a: between,
-    b: weights(n2, n, 5),
-    to,
-    epilogue: epilogueOf(set, kinds[1], residuals[1], [m, n2]),
-  };
-  return [first, second];
-}
-
-function pairOf([first, second]: readonly [GemmRequest, GemmRequest], isKept: boolean): PairOfProducts {
-  return {
-    first: { problem: problemOf(first), isAhead: true },
-    second: { problem: problemOf(second), isAhead: true },
-    isKept,
-  };
-}
 
 function rounded(value: number): number {
   return Math.round(100 * value) / 100;
@@ -164,18 +53,11 @@ function timed(host: HarnessHost, bytes: number, emit: (set: CallSet) => void): 
   }
 }
 
-function measure(host: HarnessHost, own: Shape): Row[] {
-  const { m, k, n, n2, residuals, isKept } = own;
-  const size = `${m}x${k}x${n}x${n2} ${own.kinds.join(" ")}${residuals[0] ? " residual" : ""}`;
+function measure(host: HarnessHost, own: PairShape): Row[] {
+  const { m, k, n, n2, isKept } = own;
+  const size = sizeOf(own);
   const bytes = 2 * (m * k + n * k + m * n + n * n2 + m * n2);
-  const draft = new DraftOperands(host.target);
-  for (const request of requestsOf(draft, own)) emitGemm(draft.emitter, request);
-  const apart = draft
-    .actions()
-    .reduce(
-      (sum, action) => sum + (action.kind === "launch" ? (action.launch.predictedMicroseconds ?? 0) : 0),
-      0,
-    );
+  const apart = apartMicroseconds(own, host.target);
   const two = timed(host, bytes, (set) => {
     for (const request of requestsOf(set, own)) emitGemm(set.emitter, request);
   });
@@ -187,10 +69,6 @@ function measure(host: HarnessHost, own: Shape): Row[] {
     rows.push({ size, way: nameOf(way), ...timed(host, bytes, emit), predicted: rounded(way.microseconds) });
   }
   return rows;
-}
-
-function nameOf({ row, team, parts }: PairWay): string {
-  return `${row.tile}${team > 1 ? ` team ${team}` : ` parts ${parts}`}`;
 }
 
 using host = await HarnessHost.open({ kernels: new URL("../cuda/", import.meta.url), device: 0 });

@@ -5,7 +5,7 @@ import type { PairOfProducts, PairWay } from "./pair.ts";
 import { pairTileRows } from "./table.ts";
 
 // Fitted to every way of 20 pairs of batch 1 on an H100 (bench/measurements/h100-pairs-of-products.jsonl), halfway between operands from DRAM and
-// from L2: 5 % in the mean.
+// from L2: 5 % in the mean (test/cuda-runtime/cost/pair-ways.test.ts).
 
 /** Behind the launch: until the first operands are there, and from the last result until it is stored. */
 const startClocks = 330;
