@@ -3,8 +3,9 @@ import type { Argv } from "yargs";
 import { compareOptions, readCompareFlags } from "../compare-options.ts";
 import { pathsOf } from "../options.ts";
 
-const epilogue = `Exit codes: 0 nothing new; 1 new findings at error level, more new warnings than --max-warnings, or a budget
-exceeded by the whole of its interval; 2 wrong usage, or a model that cannot be read or is not fetched.
+const epilogue = `Exit codes: 0 nothing new; 1 new findings at error level, more new warnings than --max-warnings, or
+a budget exceeded by the whole of its interval; 2 wrong usage, or a model that cannot be read or is
+not fetched.
 
 Examples:
   tc-lint compare base.onnx head.onnx --gpu l4

@@ -37,7 +37,10 @@ export function addExplainMatch(parser: Argv, done: (exitCode: number) => void):
           default: "text" as const,
           describe: "How to write it",
         })
-        .option("color", { type: "boolean", describe: "Colour or not" }),
+        .option("color", { type: "boolean", describe: "Colour or not" })
+        .epilogue(
+          "Exit codes: 0 it matches, 1 it does not, 2 wrong usage, no such rule or node, or a model that cannot be read.",
+        ),
     async (argv) => {
       const { rule, node, model, format, color } = argv;
       const { makePlans } = await import("../../api/make-plans.ts");

@@ -25,7 +25,8 @@ export function addExplain(parser: Argv, done: (exitCode: number) => void): Argv
           type: "string",
           describe: "Configuration file whose plugins are asked; --no-config asks none",
         })
-        .option("color", { type: "boolean", describe: "Colour or not" }),
+        .option("color", { type: "boolean", describe: "Colour or not" })
+        .epilogue("Exit codes: 0 explained, 2 wrong usage, or no such rule."),
     async (argv) => {
       const { rule, format, color } = argv;
       const docs = await docsOf(rule, readConfigChoice(argv));

@@ -14,6 +14,9 @@ const epilogue = `stdin holds rows by family, with these columns; what stands be
   sdpa    batch, heads, queries, keys, width of a head, causal
   memory  add, relu, silu, gelu, layernorm, softmax, transpose or copy, rows, columns, type
 
+Exit codes: 0 all rows predicted; 2 wrong usage, or rows that are not understood: stderr names them,
+and the others are predicted all the same.
+
 Example:
   echo '{"gemm": [[4096, 4096, 4096, "fp16"]]}' | tc-lint predict --gpu l4`;
 
