@@ -30,6 +30,10 @@ export function predict(input: unknown, cost: CostModel, target: Omit<Target, "p
   }
   const problems: string[] = [];
   const notes = new Set<string>();
+  if (target.stack.kernels === "tc-runtime")
+    notes.add(
+      `${target.stack.name} plans whole models with kernels of its own, which have no rows: these are predicted as cuBLAS and cuDNN take them; lint and bench --plan say what it takes of a model`,
+    );
   const rows: Partial<Record<RowFamily, readonly PredictedRow[]>> = {};
   for (const [name, value] of Object.entries(input)) {
     const family = rowFamilies.find((each) => each === name);

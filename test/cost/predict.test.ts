@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCostModel } from "../../src/cost/model.ts";
 import { predict } from "../../src/cost/predict.ts";
 import { rowFamilies } from "../../src/cost/rows.ts";
+import { stacks } from "../../src/hardware/stacks.ts";
 import { standard } from "../../src/settings/standard.ts";
 import { type BuiltCli, buildCli } from "../cli-process.ts";
 import { sharedPath } from "../shared.ts";
@@ -74,6 +75,15 @@ describe("predict", () => {
       notes: [],
     });
     for (const bad of [null, 3, "rows", []]) expect(predict(bad, model, h200).problems).toHaveLength(1);
+  });
+
+  test("says that rows of a stack that plans models itself are those of libraries", () => {
+    const row = [[64, 64, 64, "fp16"]];
+    const ofLibraries = predict({ gemm: row }, model, h200);
+    const ofRuntime = predict({ gemm: row }, model, { ...h200, stack: stacks["tc-runtime"] });
+    expect(ofLibraries.notes).toEqual([]);
+    expect(ofRuntime.notes).toEqual([expect.stringMatching(/predicted as cuBLAS and cuDNN take them/)]);
+    expect(ofRuntime.rows.gemm?.[0]?.[0]).toBe(ofLibraries.rows.gemm?.[0]?.[0]);
   });
 
   test("10,000 rows take less than two seconds", () => {
