@@ -2,7 +2,7 @@
 import { invalidNode } from "../facts/invalid-node.ts";
 import { decideSafe, type SafeFix } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
-import { decideStored, type SafeFixes } from "../fix/decide-stored.ts";
+import { decideStored, foregoneAsStored, type SafeFixes } from "../fix/decide-stored.ts";
 import { isHalfLeft } from "../fix/half-left.ts";
 import type { FixedModel, FixSettings } from "../fix/pipeline.ts";
 import { keepPriced, priced } from "../fix/prices.ts";
@@ -24,7 +24,6 @@ import { changeBetween, noChange } from "../workload/change.ts";
 import { pricedAnew } from "../workload/priced-at.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { Workload } from "../workload/workload.ts";
-import { writtenBetween } from "../workload/written.ts";
 import { repairOf, safeFix } from "./fix-settings.ts";
 
 /** Lint settings that ask what `--fix` does to the model. Prices it: `priced` knows what it takes. Throws InputError. */
@@ -110,15 +109,12 @@ function decidedOf(safe: SafeFix, file: Workload, { model, settings }: Made) {
 function asStoredOf(workload: Workload, made: Made): DecidedAsStored {
   const { fixes, ends } = made;
   const settings = { ...made.settings, isHalfLeft: true };
-  const { asStored: stored, inTarget } = fixes;
+  const { asStored: stored } = fixes;
   const file = pricedAnew(workload, "as-is", settings.cost);
   const after = stored.fixed.changed ? pricedAnew(stored.after, "as-is", settings.cost) : file;
   const change = stored.fixed.changed ? changeBetween(file, after, settings.cost) : noChange;
   // What is left because it gains in half alone would save another time here.
-  const foregone =
-    stored === inTarget
-      ? stored.foregone
-      : Math.max(0, writtenBetween(workload, inTarget.after, settings.cost).microseconds);
+  const foregone = foregoneAsStored(fixes, workload, settings);
   const decided = decidedOf({ ...stored, after, change, foregone }, file, { ...made, settings });
   const asDecided = (product: CostedProduct) =>
     workload.products.find(({ node, scope }) => node === product.node && scope === product.scope) ?? product;

@@ -9,6 +9,7 @@ import type { OpenModel } from "../onnx/open.ts";
 import type { WrittenSaving } from "../workload/account.ts";
 import { noChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { left, type SafeFix } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
@@ -45,8 +46,19 @@ export function decideStored(
   const isMade = isHalf(precision) && isStorable(safe);
   const declined = whyLeft(written, isMade ? precision : undefined);
   const foregone = safe.change.saves.microseconds;
-  const asStored = { fixed: left(original, declined), after: before, change: noChange, declined, foregone };
+  const why = { declined, foregone, foregoneIn: before.target.precision };
+  const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
   return { inTarget: isMade ? safe : asStored, asStored };
+}
+
+/** What all that is not made would save of a file that is told as it is stored. */
+export function foregoneAsStored(
+  { asStored, inTarget }: SafeFixes,
+  file: Workload,
+  { cost }: Pick<FixSettings, "cost">,
+): number | undefined {
+  if (asStored === inTarget) return asStored.foregone;
+  return Math.max(0, writtenBetween(file, inTarget.after, cost).microseconds);
 }
 
 /** `half`: by which it is made all the same; `where`: in what the repaired model was looked at. */

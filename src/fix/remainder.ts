@@ -1,5 +1,6 @@
 /** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
 import { isNhwcBody, siteOf } from "../facts/nhwc-body.ts";
+import type { Precision } from "../hardware/target.ts";
 import { groupBy } from "../ir/group.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
@@ -13,11 +14,14 @@ import type { LeftPiece } from "./bisect.ts";
 import { pricingOf } from "./pass-context.ts";
 import { type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
 import { priced, unboundFacts } from "./prices.ts";
+import { asWritten } from "./stored-types.ts";
 
 /** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
 export interface Declined {
   readonly message: string;
   readonly foregone: number | undefined;
+  /** What that is computed in, where the message is told of the file as it is stored. */
+  readonly foregoneIn?: Precision | undefined;
 }
 
 /** Why safe fixes are not made, which the solver would make. */
@@ -37,10 +41,10 @@ export function remainderNotes(
   left: readonly LeftPiece[],
   { declined, whyUnsolved }: NotMade,
 ): FixNote[] {
-  const workload = priced(model, settings);
+  const workload = asWritten(model, settings);
   const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
-  const reasonFor = reasons(model, settings, left);
+  const reasonFor = reasonsOf(workload, reasons(model, settings, left), priced(model, settings));
   const all = declined?.foregone === undefined ? undefined : { microseconds: declined.foregone };
   // As lint, which asks for no reasons where all of them together are below it.
   const least = settings.minSaving * workload.timeline.microseconds;
@@ -57,11 +61,10 @@ export function remainderNotes(
     const graph = scope.isMain ? undefined : scope.path;
     const note = { pass: "align", rule, node, graph, microseconds } as const;
     // What the solver would do and the whole model does not pay for has no reason of its own.
-    if (declined !== undefined && isSolved(own))
-      return partOf(
-        { ...note, kind: "kept", message: declined.message, isPart: declined.foregone !== undefined },
-        all,
-      );
+    if (declined !== undefined && isSolved(own)) {
+      const { message, foregone, foregoneIn: savedIn } = declined;
+      return partOf({ ...note, kind: "kept", message, isPart: foregone !== undefined, savedIn }, all);
+    }
     const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
     const kind = own.kind === "forbidden" ? "blocked" : "kept";
     const whole = isWeighed ? own.whole : undefined;
@@ -69,6 +72,19 @@ export function remainderNotes(
   });
   const saved = new Map([...withinWholes(parts)].map(([{ note }, part]) => [note, part]));
   return notes.map((note) => ({ ...note, microseconds: saved.get(note) ?? note.microseconds }));
+}
+
+/** Reasons are of the model as it was decided on; products that are priced anew are asked for by the same node. */
+function reasonsOf(
+  workload: Workload,
+  reasonFor: (product: CostedProduct) => Reason,
+  decided: Workload,
+): (product: CostedProduct) => Reason {
+  if (workload === decided) return reasonFor;
+  return ({ node, scope, ...rest }) => {
+    const same = decided.products.find((product) => product.node === node && product.scope === scope);
+    return reasonFor(same ?? { node, scope, ...rest });
+  };
 }
 
 function sumOf(found: readonly { readonly microseconds: number }[]): number {

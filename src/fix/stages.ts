@@ -9,7 +9,7 @@ import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { decideSafe } from "./decide.ts";
-import { decideStored, type SafeFixes } from "./decide-stored.ts";
+import { decideStored, foregoneAsStored, type SafeFixes } from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { foreseenEnds, foreseenHalf } from "./foreseen.ts";
 import { isHalfLeft } from "./half-left.ts";
@@ -43,10 +43,13 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   // In half a product may be off a multiple that it met before.
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
-  const declined = message === undefined ? undefined : { message, foregone: safe.foregone };
   const ends = changesTypes(settings) ? undefined : foreseenEnds(fixes, settings, file, half);
   const told =
     ends !== undefined && isHalfLeft(file, ends, settings) ? { ...settings, isHalfLeft: true } : settings;
+  const isTold = told !== settings;
+  const foregone = isTold ? foregoneAsStored(fixes, file, settings) : safe.foregone;
+  const foregoneIn = isTold ? undefined : safe.foregoneIn;
+  const declined = message === undefined ? undefined : { message, foregone, foregoneIn };
   const foreseen = ends && foreseenHalf(fixes, settings, file, ends);
   const states = statesOf(original, fixes, behind, told).map((state) =>
     state.step === "precision" || state.step === "safe" ? { ...state, ...foreseen?.[state.step] } : state,

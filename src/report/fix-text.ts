@@ -214,6 +214,10 @@ function nameText({ node, graph }: FixOutcome["notes"][number]): string {
 /** Whose saving it is: several stand in one line. */
 function leftTime(group: FixOutcome["notes"]): string {
   const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
-  if (group[0]?.isPart === true) return `${time} of the saving`;
+  const [first] = group;
+  if (first?.isPart === true)
+    return first.savedIn === undefined
+      ? `${time} of the saving`
+      : `${time} in ${first.savedIn.toUpperCase()}`;
   return `${time} by ${group.length > 1 ? "themselves" : "itself"}`;
 }

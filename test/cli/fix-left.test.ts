@@ -1,5 +1,6 @@
 /** @file What --fix leaves of what rules find, each with its reason. */
 import { describe, expect, it } from "vitest";
+import { groupBy } from "../../src/ir/group.ts";
 import { convolutions, writeInline } from "../fix/models.ts";
 import { floats, info, integers, node, type types } from "../onnx/build.ts";
 import { noise } from "../passes/folding.ts";
@@ -156,4 +157,32 @@ it("what --fix does alike in repeated blocks is one line, with what all of it sa
   expect(stdout.match(/^ {2}align .*$/gm)).toEqual([
     expect.stringMatching(/^ {2}align {2}padded 766 to 768 in 3 products \(2×\), saves [\d.]+ µs$/),
   ]);
+});
+
+describe("what a part of a declined repair would save", () => {
+  const told = [
+    ...["c3d", "crnn", "dlrm", "seg_unet", "siamese"].map((name) => [name, "ort-cuda"] as const),
+    ["tcn", "tc-runtime"],
+  ] as const;
+
+  it.each(told)("is no more than the reason beside it says of all: %s on %s", async (name, stack) => {
+    const { stdout } = await bench.tcLint(["--diff", zooModel(name), "--stack", stack, "--no-color"]);
+    const lines = [
+      ...stdout.matchAll(/^ {2}left {3}.* \(([\d.]+) µs (of the saving|in FP16)\): (.*)$/gm),
+    ].map(([, part, of, why = ""]) => {
+      const [, before, after] = /predicted ([\d.]+) µs → ([\d.]+) µs/.exec(why) ?? [];
+      return { part: Number(part), of, why, all: Number(before) - Number(after) };
+    });
+    expect(lines.length).toBeGreaterThan(0);
+    const shared = lines.filter(({ of }) => of === "of the saving");
+    // Both sides of the difference are rounded to three digits.
+    for (const [why, parts] of groupBy(shared, (line) => line.why))
+      expect(
+        parts.reduce((sum, { part }) => sum + part, 0),
+        why,
+      ).toBeLessThanOrEqual((parts[0]?.all ?? 0) + 1);
+    // Of another type than the reason is told of: it says which.
+    for (const { of, why } of lines)
+      if (of === "in FP16") expect(why).toContain("in the types that it stores");
+  });
 });
