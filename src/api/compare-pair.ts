@@ -126,7 +126,7 @@ export function failedPair(
   const place = { path: pair.path, status: pair.status };
   const comparison = isGone
     ? withoutFigures({ ...place, notices: [...notices, { code, message }] }, report, null)
-    : withoutFigures({ ...place, notices }, report, { side: name, code, message });
+    : withoutFigures({ ...place, notices }, report, { side: name, file: plan.path, code, message });
   return { comparison, bound: [], ...(bug === undefined ? {} : { bug }) };
 }
 

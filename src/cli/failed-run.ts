@@ -16,7 +16,7 @@ export async function writeFailedRun(
   if (thrown instanceof StdoutError || hasWritten()) return;
   const asked = formatOnStdout(args);
   if (asked === undefined) return;
-  const { errorReport } = await import("../report/error-report.ts");
+  const { errorReport } = await import("../ir/error-report.ts");
   const { failureFormats } = await import("../report/failure.ts");
   const render = Object.entries(failureFormats).find(([format]) => format === asked)?.[1];
   const { code, message } = inputErrorOf(thrown) ?? bugOf(thrown);

@@ -120,8 +120,9 @@ function budgetsOf(base: Side | undefined, head: Side | undefined, names: NewNam
 }
 
 function errorOf(head: Side | undefined): ModelComparison["error"] {
-  const error = head?.report.error ?? null;
-  return error === null ? null : { side: "head", code: error.code, message: error.message };
+  if (head === undefined || head.report.error === null) return null;
+  const { path, error } = head.report;
+  return { side: "head", file: path, code: error.code, message: error.message };
 }
 
 function sideReport(side: Side | undefined): SideReport | null {

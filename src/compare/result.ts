@@ -1,6 +1,6 @@
 /** @file What a comparison of two models says, as data: the JSON report's shape (version 1), and what every other format renders. */
 import type { NodeChange, TensorChange } from "../fix/diff.ts";
-import type { BudgetReport, Finding, ModelReport, NoticeReport } from "../lint/result.ts";
+import type { BudgetReport, ErrorReport, Finding, ModelReport, NoticeReport } from "../lint/result.ts";
 
 /** Microseconds, or of `share` a part of the time before; above 0 is slower. The truth lies between `low` and `high` in nine cases of ten. */
 export interface Difference {
@@ -103,6 +103,15 @@ export interface FindingChange {
  */
 export type FileStatus = "changed" | "moved" | "same" | "added" | "deleted";
 
+/** Why a model could not be compared. */
+export interface SideError {
+  readonly side: "base" | "head";
+  /** That side's model, as reports call it. */
+  readonly file: string;
+  readonly code: string;
+  readonly message: string;
+}
+
 export interface ModelComparison {
   /** Head's; base's where the model is deleted. */
   readonly path: string;
@@ -133,7 +142,7 @@ export interface ModelComparison {
   readonly budgets?: readonly BudgetReport[];
   /** What is worth knowing of the comparison itself. */
   readonly notices: readonly NoticeReport[];
-  readonly error: { readonly side: "base" | "head"; readonly code: string; readonly message: string } | null;
+  readonly error: SideError | null;
 }
 
 export interface CompareReport {
@@ -144,6 +153,8 @@ export interface CompareReport {
   readonly models: readonly ModelComparison[];
   /** Models whose file is the same at base: not compared. */
   readonly unchanged: readonly string[];
+  /** Of models that could not be compared, in their order. */
+  readonly errors: readonly ErrorReport[];
   readonly summary: CompareSummary;
 }
 

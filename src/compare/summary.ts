@@ -1,4 +1,5 @@
 /** @file Counts over comparisons, and the whole report from its parts. */
+import { errorReport } from "../ir/error-report.ts";
 import type { Severity } from "../lint/result.ts";
 import type { CompareReport, CompareSummary, ModelComparison } from "./result.ts";
 
@@ -8,7 +9,8 @@ export function compareReportOf(
 ): CompareReport {
   const { base, models, unchanged } = parts;
   const tool = { name: "tc-lint", version } as const;
-  return { version: 1, tool, base, models, unchanged, summary: summarize(models) };
+  const errors = models.flatMap(({ error }) => (error === null ? [] : [errorReport(error, error.file)]));
+  return { version: 1, tool, base, models, unchanged, errors, summary: summarize(models) };
 }
 
 function summarize(models: readonly ModelComparison[]): CompareSummary {

@@ -1,12 +1,12 @@
 /** @file What a lint run says, as data: the JSON report's shape (version 1), and what every other format renders. */
 
 import type { LayoutSetting } from "../hardware/stacks.ts";
+import type { ErrorReport } from "../ir/error-report.ts";
 import type { AccountStep, AccountStepName } from "../workload/account.ts";
-import type { ErrorReport } from "./error-report.ts";
 import type { HalfBeside } from "./half-beside.ts";
 
+export type { ErrorReport } from "../ir/error-report.ts";
 export type { AccountStep, AccountStepName, WrittenSaving } from "../workload/account.ts";
-export type { ErrorReport } from "./error-report.ts";
 export type { HalfBeside } from "./half-beside.ts";
 
 export type Severity = "error" | "warn" | "info";

@@ -1,8 +1,9 @@
 /** @file Counts over models, and the whole report from its parts. */
+
+import { errorsOf } from "../ir/error-report.ts";
 import { counted } from "../ir/format.ts";
 import type { AccountStep, Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { exceededCount } from "./budget-text.ts";
-import { errorsOf } from "./error-report.ts";
 
 export function reportOf(models: readonly ModelReport[], version: string): LintReport {
   const tool = { name: "tc-lint", version } as const;

@@ -160,6 +160,7 @@ describe("two files", () => {
     expect(found.exitCode).toBe(2);
     expect(only(found)).toMatchObject({ error: { code, side }, time: null });
     expect(only(found).error?.message).toContain(name);
+    expect(found.report.errors).toMatchObject([{ code, file: name }]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
-import { errorReport } from "../../src/report/error-report.ts";
+import { errorReport } from "../../src/ir/error-report.ts";
 import { info, modelBytes, node } from "../onnx/build.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";

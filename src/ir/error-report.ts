@@ -1,6 +1,16 @@
-/** @file What failed, as data: of models that could not be linted, and of a run that came to nothing. */
-import { nodeNamedIn } from "../ir/model.ts";
-import type { ErrorReport, ModelReport } from "../lint/result.ts";
+/** @file What failed, as data: of models that could not be linted or compared, and of a run that came to nothing. */
+import { nodeNamedIn } from "./model.ts";
+
+/** What could not be linted, and why: what `message` says, with its parts where it has them. */
+export interface ErrorReport {
+  readonly code: string;
+  readonly message: string;
+  /** Null where no file is at fault: a flag is. */
+  readonly file: string | null;
+  readonly node: string | null;
+  readonly found: string | null;
+  readonly expected: string | null;
+}
 
 /** A bad input, by its stable code. */
 export interface Failure {
@@ -13,7 +23,9 @@ export function errorReport({ code, message }: Failure, file: string | null): Er
 }
 
 /** Of a report's models, in order. */
-export function errorsOf(models: readonly Pick<ModelReport, "path" | "error">[]): ErrorReport[] {
+export function errorsOf(
+  models: readonly { readonly path: string; readonly error: Failure | null }[],
+): ErrorReport[] {
   return models.flatMap(({ path, error }) => (error === null ? [] : [errorReport(error, path)]));
 }
 
