@@ -14,7 +14,7 @@ import { addExplain } from "./commands/explain.ts";
 import { addExplainMatch } from "./commands/explain-match.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addInit } from "./commands/init.ts";
-import { addLint } from "./commands/lint.ts";
+import { addLint, lintExitCodes } from "./commands/lint.ts";
 import { addMergeReports } from "./commands/merge-reports.ts";
 import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
@@ -25,10 +25,7 @@ import { reportFailure } from "./exit.ts";
 import { writeFailedRun } from "./failed-run.ts";
 import { writeStdout } from "./stdout.ts";
 
-const epilogue = `Exit codes: 0 clean; 1 findings at error level (--fail-on), more warnings than --max-warnings,
-a budget exceeded, what --diff would change, or what --exit-non-zero-on-fix changed; 2 wrong usage,
-a bad configuration, a model that cannot be read or fixed, or suppressions of what is found no more;
-130 interrupted.
+const epilogue = `${lintExitCodes}
 
 Examples:
   tc-lint model.onnx                       what wastes Tensor Cores on an H200

@@ -14,7 +14,7 @@ export function memoryBeyondNotices(workload: Workload): NoticeReport[] {
   const { gpu } = workload.target;
   const held = [weightsOf(workload), largestOf(workload)].find(({ bytes }) => bytes > gpu.memoryBytes);
   if (held === undefined) return [];
-  const message = `${held.what} ${compact(held.bytes)}B at the least, and ${gpu.name} has ${wholeGiB(gpu.memoryBytes)} GB: at these sizes the model does not run there, whatever is predicted`;
+  const message = `${held.what} ${compact(held.bytes)}B at the least, and ${gpu.name} has ${wholeGiB(gpu.memoryBytes)} GiB: at these sizes the model does not run there, whatever is predicted`;
   return [{ code: "beyond-memory", message }];
 }
 

@@ -23,6 +23,20 @@ describe("the rest", () => {
       expect(codes).toContain(text);
   });
 
+  test.each([
+    "lint",
+    "compare",
+    "predict",
+    "explain-match",
+    "verify",
+    "validate",
+    "bench",
+    "doctor",
+    "calibrate",
+  ])("%s --help says what it exits with", async (command) => {
+    expect((await bench.tcLint([command, "--help"])).stdout).toMatch(/^Exit codes: 0 .*\b2 wrong usage/ms);
+  });
+
   test("a graph without nodes is refused by whatever prices it, and no copy is made", async () => {
     const head = headModel();
     const output = head.graph?.input ?? [];

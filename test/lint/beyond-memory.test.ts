@@ -16,7 +16,7 @@ function linted(batch: number, rows = 64, gpu = "h200") {
 
 it("names the kernel that holds more than the GPU has, beside what that has", () => {
   expect(linted(32)).toBeUndefined();
-  expect(linted(99_999_999_999)).toMatch(/holds 25\.6 TB .* H200 has 141 GB: .* does not run/);
+  expect(linted(99_999_999_999)).toMatch(/holds 25\.6 TB .* H200 has 141 GiB: .* does not run/);
   // 20 GB: one GPU has them, another has not.
   expect(linted(80_000_000)).toBeUndefined();
   expect(linted(80_000_000, 64, "t4")).toMatch(/T4/);

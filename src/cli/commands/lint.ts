@@ -7,6 +7,12 @@ import { fixOptions, readFixFlags } from "../fix-options.ts";
 import { type LintFlags, lintOptions, pathsOf, readLintFlags } from "../options.ts";
 import { checkShardFlags } from "../shard-options.ts";
 
+/** With --fix and --diff, too. */
+export const lintExitCodes = `Exit codes: 0 clean; 1 findings at error level (--fail-on), more warnings than --max-warnings,
+a budget exceeded, what --diff would change, or what --exit-non-zero-on-fix changed; 2 wrong usage,
+a bad configuration, a model that cannot be read or fixed, or suppressions of what is found no more;
+130 interrupted.`;
+
 /** What a fix makes of a model nobody has measured. Throws InputError `usage`. */
 function refuseProfile({ profiles }: LintFlags): void {
   if (profiles.length === 0) return;
@@ -36,7 +42,8 @@ export function addLint(parser: Argv, workerUrl: URL, done: (exitCode: number) =
           describe: "Models, folders that hold models, or patterns such as 'exports/**/*.onnx'",
         })
         .options(lintOptions)
-        .options(fixOptions),
+        .options(fixOptions)
+        .epilogue(lintExitCodes),
     async (argv) => {
       const flags = readLintFlags(argv);
       const paths = pathsOf(argv);
