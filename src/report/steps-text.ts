@@ -49,7 +49,7 @@ export function stepLines<Step extends StepFacts>(
   const { shown, more } = headOf(entries);
   const figures = alignColumns(
     [
-      [verbose ? "#" : "runs", "time", "share", ...columns.map(({ title }) => title)],
+      [verbose ? "#" : "runs", verbose ? "time" : "in all", "share", ...columns.map(({ title }) => title)],
       ...shown.map(({ count, steps: of }) => [
         count,
         duration(microseconds(of)),

@@ -191,7 +191,9 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
       : hidden === ""
         ? unnamedFix(report)
         : "";
-  const [first] = report.models.flatMap(({ findings }) => findings).toSorted(byImportance);
+  // Of what is on the screen: each model's first entry is.
+  const shown = report.models.flatMap((model) => entriesOf(model)[0]?.findings[0] ?? []);
+  const [first] = shown.toSorted(byImportance);
   const lines = [
     `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
   ];
