@@ -77,6 +77,9 @@ function expectFits(model: ModelReport): void {
     const [{ code, saves } = { code: "", saves: null }] = model.groups;
     const said = saves === null ? "" : duration(saves.microseconds);
     if (code !== "") expect(lines.join(" ")).toMatch(new RegExp(` ${code} .*${said}`));
+    // Whom the last line sends elsewhere has seen what it is about.
+    const [, explained] = /^tc-lint explain (\S+)/.exec(lines.at(-1) ?? "") ?? [];
+    if (explained !== undefined) expect(lines.slice(0, -1).join(" ")).toContain(` ${explained} `);
   }
 }
 
