@@ -270,12 +270,14 @@ function without(
 ): ModelReport {
   const isOut = (each: Pick<Finding, "code" | "severity">) => codes.has(each.code) && isCounted(each);
   const out = report.findings.filter(isOut);
+  const fixable = (report.suppressedFixable ?? 0) + out.filter(({ fix }) => fix === "safe").length;
   const listed = out.map((finding): SuppressedFinding => ({ ...finding, by: "suppressions", reason: null }));
   return {
     ...report,
     findings: report.findings.filter((finding) => !isOut(finding)),
     groups: report.groups.filter((group) => !isOut(group)),
     suppressed: report.suppressed + out.length,
+    ...(fixable > 0 ? { suppressedFixable: fixable } : {}),
     ...(isListed ? { suppressions: [...(report.suppressions ?? []), ...listed] } : {}),
     notices: [...report.notices, ...notices],
   };

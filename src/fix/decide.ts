@@ -2,7 +2,7 @@
  * @file What safe fixes make of a model, decided once: linting says what `--fix` does, `--diff` and `--fix` do it, and all three
  * ask here.
  */
-import type { Precision } from "../hardware/target.ts";
+
 import { duration, durationRange } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
@@ -25,7 +25,7 @@ export interface SafeFix {
   /** Microseconds that it would have saved. */
   readonly foregone?: number | undefined;
   /** What `foregone` is computed in, where `declined` is told of the file as it is stored. */
-  readonly foregoneIn?: Precision | undefined;
+  readonly foregoneIn?: Workload["target"]["precision"] | undefined;
   /** Set where it is not done because of another stack: it saves time on the target. */
   readonly loses?: LossElsewhere;
   /**

@@ -1,7 +1,7 @@
 /** @file Passes one after the other over a model that exists only as edits, until it is written. */
 
 import { dimsOf } from "../facts/bind.ts";
-import type { Precision } from "../hardware/target.ts";
+
 import { pushAll } from "../ir/lists.ts";
 import type { Stacked } from "../ir/stacked.ts";
 import type { PatchedModel } from "../onnx/apply.ts";
@@ -76,7 +76,7 @@ export interface FixNote extends PassNote {
   /** Whether its time is a part of what all that was declined would save, and not the product's by itself. */
   readonly isPart?: boolean;
   /** What that time is computed in, where the message is told of the file as it is stored. */
-  readonly savedIn?: Precision | undefined;
+  readonly savedIn?: Workload["target"]["precision"] | undefined;
   /** Of what failed verification: it turns a decision between values that half precision does not tell apart. */
   readonly isDecision?: boolean;
 }

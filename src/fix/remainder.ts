@@ -1,6 +1,6 @@
 /** @file What a safe fix could still repair in a fixed model: each with the reason that it did not. */
 import { isNhwcBody, siteOf } from "../facts/nhwc-body.ts";
-import type { Precision } from "../hardware/target.ts";
+
 import { groupBy } from "../ir/group.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
@@ -21,7 +21,7 @@ export interface Declined {
   readonly message: string;
   readonly foregone: number | undefined;
   /** What that is computed in, where the message is told of the file as it is stored. */
-  readonly foregoneIn?: Precision | undefined;
+  readonly foregoneIn?: Workload["target"]["precision"] | undefined;
 }
 
 /** Why safe fixes are not made, which the solver would make. */

@@ -24,7 +24,8 @@ export function findIn(context: LintContext, whole: LintContext, settings: LintS
         base === "off"
           ? { by: "configuration", reason: settings.reasonAt?.(place) ?? null }
           : inModel.ignoring(raw, rule, raw.at.scope.model);
-      if (ignored !== undefined) suppressed.add(() => rawFinding(raw, rule, ofRule, context, whole), ignored);
+      if (ignored !== undefined)
+        suppressed.add(() => rawFinding(raw, rule, ofRule, context, whole), rule, ignored);
       else if (base !== "off") found.push(rawFinding(raw, rule, base, context, whole));
     }
   }

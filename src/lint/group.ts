@@ -1,5 +1,7 @@
 /** @file One cause at many nodes is one entry: the same rule and the same sizes at every repeat of a block, or the same size to mend. */
 import type { LayoutSetting } from "../hardware/stacks.ts";
+import { counted } from "../ir/format.ts";
+import { groupBy } from "../ir/group.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { AccountStepName, Fixability, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
@@ -70,10 +72,38 @@ export class Groups {
       group.saves = capped(group.saves, timeOf(group.covers));
   }
 
-  all(): Iterable<Group> {
-    for (const group of this.#byCause.values()) group.message = messageOf(group.members) ?? group.message;
-    return this.#byCause.values();
+  /** Causes of one rule that are each below `minSaving` of the model's time are one entry where together they are not. */
+  all(minSaving = 0): Iterable<Group> {
+    const groups = [...this.#byCause.values()];
+    for (const group of groups) group.message = messageOf(group.members) ?? group.message;
+    const small = groupBy(
+      groups.filter((group) => group.declined === undefined && standingOf(group, minSaving) === "below"),
+      ({ rule, base, fix, setting }) => [rule.code, base, fix, setting?.option].join("\u0000"),
+    );
+    const wholes = new Map<Group, Group>();
+    for (const parts of small.values()) {
+      const whole = joinedOf(parts, minSaving);
+      if (whole !== undefined) for (const part of parts) wholes.set(part, whole);
+    }
+    return new Set(groups.map((group) => wholes.get(group) ?? group));
   }
+}
+
+/** The largest is said first; undefined where all together are below the threshold, too. */
+function joinedOf(parts: readonly Group[], minSaving: number): Group | undefined {
+  const ranked = parts.toSorted((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));
+  const [first, ...others] = ranked;
+  if (first === undefined || others.length === 0) return undefined;
+  const covers = new Set(ranked.flatMap((part) => [...part.covers]));
+  const all = ranked.map(({ saves }) => saves).reduce(together, null);
+  const whole: Group = {
+    ...first,
+    members: ranked.flatMap(({ members }) => members),
+    message: `${first.message}; with ${counted(others.length, "other cause")}, each below the threshold`,
+    saves: all && capped(all, timeOf(covers)),
+    covers,
+  };
+  return standingOf(whole, minSaving) === "listed" ? whole : undefined;
 }
 
 /** What all of them are: their own message, the one that they have in common, or that without what they differ in. */

@@ -61,6 +61,7 @@ export function assemble(
     findings: listed.flatMap(({ findings }) => findings),
     groups: listed.map(({ group }) => group),
     suppressed: suppressed.count,
+    ...(suppressed.fixable > 0 ? { suppressedFixable: suppressed.fixable } : {}),
     ...(settings.suppressed === true ? { suppressions: suppressed.findings } : {}),
     belowThreshold: below,
     uncertain,

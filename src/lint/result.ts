@@ -284,6 +284,8 @@ export interface ModelReport {
   /** The findings by cause, what matters most first: thresholds and severities are of these. */
   readonly groups: readonly FindingGroup[];
   readonly suppressed: number;
+  /** Of these, what is of rules that `--fix` repairs by; absent where there is none. */
+  readonly suppressedFixable?: number;
   /** Those findings; only where they were asked for (`--show-suppressed`). */
   readonly suppressions?: readonly SuppressedFinding[];
   /** Of groups that save less than the threshold. */

@@ -98,7 +98,7 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
   const states = { context: first, later };
   const groups = new Groups();
   for (const finding of withoutIdle(claimed, states)) groups.add(finding);
-  const told = withStoredAuthor(judged([...groups.all()], states, settings), {
+  const told = withStoredAuthor(judged([...groups.all(settings.minSaving)], states, settings), {
     context: (layout) => ladder.asStored(layout),
     look: (context) => findIn(context, context, laterRules, inModel).found,
     minSaving: settings.minSaving,

@@ -45,7 +45,7 @@ function claimedIn(context: LintContext, found: readonly RawFinding[], minSaving
   const states = { context, later: context };
   const groups = new Groups();
   for (const finding of withoutIdle(withDeclined(found, context, minSaving), states)) groups.add(finding);
-  const all = [...groups.all()].filter((group) => stepOf(group) === "author");
+  const all = [...groups.all(minSaving)].filter((group) => stepOf(group) === "author");
   const asked = savesOf(all);
   keepWithinBranches(all, states);
   const isListed = (group: Group) => standingOf(group, minSaving) === "listed";

@@ -80,6 +80,7 @@ export class Suppressed {
   readonly #isListed: boolean;
   readonly #occurrences = new Map<string, number>();
   #count = 0;
+  #fixable = 0;
 
   constructor(isListed: boolean) {
     this.#isListed = isListed;
@@ -89,9 +90,15 @@ export class Suppressed {
     return this.#count;
   }
 
+  /** Of rules that `--fix` repairs by. */
+  get fixable(): number {
+    return this.#fixable;
+  }
+
   /** What is not listed is not described: there may be much of it. */
-  add(finding: () => RawFinding, { by, reason }: Ignored): void {
+  add(finding: () => RawFinding, { fix }: Pick<AnyRule, "fix">, { by, reason }: Ignored): void {
     this.#count += 1;
+    if (fix === "safe") this.#fixable += 1;
     if (!this.#isListed) return;
     const raw = finding();
     const fingerprint = fingerprintOf(identityOf(raw, this.#occurrences));

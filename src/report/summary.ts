@@ -40,7 +40,7 @@ export function errorsOnly(report: LintReport): LintReport {
 export function unnamedSaving({ models, summary }: Pick<LintReport, "models" | "summary">): number {
   if (summary.fixable > 0) return 0;
   const saved = models
-    .filter(({ suppressed }) => suppressed === 0)
+    .filter(({ suppressedFixable = 0 }) => suppressedFixable === 0)
     .flatMap(({ account }) => account.find(isMade)?.saves ?? []);
   return saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
 }

@@ -173,7 +173,7 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
   const hidden = suppressedText(report);
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`${cleanText(quiet)} in ${modelsText(linted)}`) : "";
-    const unnamed = clean === "" || hidden !== "" || quiet === true ? "" : unnamedFix(report);
+    const unnamed = clean === "" || quiet === true ? "" : unnamedFix(report);
     const parts = [clean + unnamed, failed, hidden];
     return [parts.filter((part) => part !== "").join("; ") || "no models"];
   }
@@ -186,11 +186,7 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
     .filter(([count]) => count > 0)
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes =
-    fixable > 0
-      ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}`
-      : hidden === ""
-        ? unnamedFix(report)
-        : "";
+    fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : unnamedFix(report);
   // Of what is on the screen: each model's first entry is.
   const shown = report.models.flatMap((model) => entriesOf(model)[0]?.findings[0] ?? []);
   const [first] = shown.toSorted(byImportance);

@@ -42,6 +42,56 @@ describe("findings of one cause", () => {
   });
 });
 
+/** Layers whose widths all differ, as pruning by structure leaves them. */
+function pruned(layers: number) {
+  return (graph: GraphBuilder) => {
+    let x = graph.input("x", [256, 192]);
+    for (let layer = 0; layer < layers; layer++) {
+      const width = 517 + 2 * layer;
+      x = linear(graph, x, 192, width, { name: `up.${layer}` });
+      x = linear(graph, x, width, 192, { name: `down.${layer}` });
+    }
+    graph.output(x);
+  };
+}
+
+describe("causes of one rule", () => {
+  const bytes = model({ name: "pruned" }, pruned(40));
+
+  it("that are each below the threshold are one entry where together they are not", () => {
+    const apart = lintBytes(bytes, 0).groups.filter(({ code }) => code === "TC102");
+    const largest = Math.max(...apart.map(({ saves }) => saves?.share ?? 0));
+    expect(apart.length).toBeGreaterThan(40);
+    const { groups, findings, belowThreshold } = lintBytes(bytes, 1.01 * largest);
+    const [group, ...more] = groups.filter(({ code }) => code === "TC102");
+    expect(more).toEqual([]);
+    expect(belowThreshold.count).toBe(0);
+    expect(group?.findings).toHaveLength(apart.flatMap((each) => each.findings).length);
+    expect(group?.message).toMatch(/; with \d+ other causes, each below the threshold$/);
+    const sum = findings
+      .filter(({ code }) => code === "TC102")
+      .reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+    expect(group?.saves?.microseconds).toBeCloseTo(sum, 6);
+    // Its severity is that of the sum.
+    expect(group?.severity).toBe("error");
+  });
+
+  it("are counted where all of them are below it", () => {
+    const { groups, belowThreshold } = lintBytes(bytes, 0.9);
+    expect(groups.filter(({ code }) => code === "TC102")).toEqual([]);
+    expect(belowThreshold.count).toBeGreaterThan(40);
+  });
+
+  it("have the names that they have by themselves", () => {
+    const names = (minSaving: number) =>
+      lintBytes(bytes, minSaving)
+        .findings.filter(({ code }) => code === "TC102")
+        .map(({ fingerprint }) => fingerprint)
+        .toSorted();
+    expect(names(0.02)).toEqual(names(0));
+  });
+});
+
 /** Heads of one width on maps of several depths, as detectors have: each its own, none what another reads. */
 function heads(depths: readonly number[], width: number) {
   return (graph: GraphBuilder) => {
