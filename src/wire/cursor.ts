@@ -40,6 +40,8 @@ export class Cursor {
   readonly #limit: number;
   #window: Buffer = Buffer.alloc(0);
   #windowStart = 0;
+  /** How much of the window was read; behind it is what an earlier one left. */
+  #filled = 0;
   #windowBytes = smallWindowBytes;
   #low = 0;
   #high = 0;
@@ -267,7 +269,8 @@ export class Cursor {
   /** Reads a varint at the position into #low and #high (unsigned 32-bit halves). */
   #readVarint(what: string): void {
     const at = this.#position - this.#windowStart;
-    const first = this.#position < this.#end && at >= 0 ? (this.#window[at] ?? 0x80) : 0x80;
+    const isHere = this.#position < this.#end && at >= 0 && at < this.#filled;
+    const first = isHere ? (this.#window[at] ?? 0x80) : 0x80;
     // Nearly every tag and most lengths are one byte.
     if (first < 0x80) {
       this.#low = first;
@@ -312,16 +315,21 @@ export class Cursor {
   /** The window, made to cover [offset, offset + length). */
   #bytes(offset: number, length: number): Buffer {
     const from = offset - this.#windowStart;
-    if (from >= 0 && from + length <= this.#window.length) return this.#window;
-    const straightOn = from >= 0 && from <= this.#window.length && this.#window.length > 0;
+    if (from >= 0 && from + length <= this.#filled) return this.#window;
+    const straightOn = from >= 0 && from <= this.#filled && this.#filled > 0;
     this.#windowBytes = straightOn ? Math.min(this.#windowBytes * 2, largeWindowBytes) : smallWindowBytes;
     const wanted = Math.min(this.#windowBytes, this.#ahead(offset));
     const size = Math.min(Math.max(length, wanted), this.#limit - offset);
     if (size < length) throw this.error("truncated", `the file ends inside field ${this.field}`);
-    // A fresh buffer a refill: text slices copy, so nothing holds on to the old one.
-    this.#window = Buffer.allocUnsafeSlow(size);
+    // One buffer for all refills that fit it: what is read out of it is copied.
+    if (size > this.#window.length) this.#window = Buffer.allocUnsafeSlow(size);
+    this.#filled = 0;
+    this.source.readInto(
+      offset,
+      size === this.#window.length ? this.#window : this.#window.subarray(0, size),
+    );
     this.#windowStart = offset;
-    this.source.readInto(offset, this.#window);
+    this.#filled = size;
     return this.#window;
   }
 
