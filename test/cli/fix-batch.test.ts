@@ -49,6 +49,9 @@ it("--batch gives a model another batch, and proves it by runs of the original",
   expect(ports(file)).toEqual(["x [batch,3,8,8]", "y [batch,8]"]);
   const priced = await bench.tcLint(["model.onnx", "--dim", "batch=8"]);
   expect(priced.exitCode).toBe(0);
+  const opened = await bench.tcLint([...flags, "--batch", "dynamic", "model.onnx"]);
+  expect(opened).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(opened.stdout).toContain("nothing to fix");
   const again = await bench.tcLint([...flags, "--batch", "8", "model.onnx"]);
   expect(again.exitCode).toBe(2);
   expect(again.stderr).toMatch(/the batch of input "x" is open already \("batch"\): --dim batch=N/);

@@ -24,11 +24,13 @@ function run(context: PassContext): PassResult {
   const { model, options } = context;
   const { batch: choice } = options;
   if (choice === undefined) throw new InputError("usage", `${model.path}: no batch is asked for`);
+  const open = choice === "dynamic" ? openBatch(model) : undefined;
+  if (open !== undefined) return { patch: new Patch(), notes: [keptNote(`open already ("${open}")`)] };
   const { inputs, size } = fixedBatch(model);
   const batch = { size, symbol: freeSymbol(context) };
   const rebinding = new Rebinding(context, batch, inputs);
   const number = choice === "dynamic" ? undefined : choice;
-  if (number === size) return { patch: new Patch(), notes: [keptNote(size)] };
+  if (number === size) return { patch: new Patch(), notes: [keptNote(`${size} already`)] };
   let after = context.preview(rebinding.patch(undefined, undefined));
   for (let round = 0; round < maxRounds && rebinding.correct(after); round++)
     after = context.preview(rebinding.patch(undefined, undefined));
@@ -45,13 +47,33 @@ function run(context: PassContext): PassResult {
   };
 }
 
-/** The leading size that the largest input fixes, and all inputs that have it. */
-export function fixedBatch(model: Model): { readonly inputs: readonly Value[]; readonly size: number } {
-  const shapes = requiredInputs(model).flatMap((value) => {
+interface ShapedInput {
+  readonly value: Value;
+  readonly shape: Shape;
+}
+
+/** Inputs that have axes. */
+function shapedInputs(model: Model): ShapedInput[] {
+  return requiredInputs(model).flatMap((value): ShapedInput[] => {
     const shape = value.declared?.kind === "tensor" ? value.declared.shape : undefined;
     return shape === undefined || shape.length === 0 ? [] : [{ value, shape }];
   });
-  const [largest] = [...shapes].sort((a, b) => elements(b.shape) - elements(a.shape));
+}
+
+function largestOf(shapes: readonly ShapedInput[]): ShapedInput | undefined {
+  return shapes.toSorted((a, b) => elements(b.shape) - elements(a.shape))[0];
+}
+
+/** The symbol that the leading size of the largest input is; undefined where it is a number. */
+function openBatch(model: Model): string | undefined {
+  const size = largestOf(shapedInputs(model))?.shape[0];
+  return size === undefined || typeof size === "number" ? undefined : String(size);
+}
+
+/** The leading size that the largest input fixes, and all inputs that have it. */
+export function fixedBatch(model: Model): { readonly inputs: readonly Value[]; readonly size: number } {
+  const shapes = shapedInputs(model);
+  const largest = largestOf(shapes);
   const size = largest?.shape[0];
   if (typeof size !== "number" || size === 0) {
     const found =
@@ -90,8 +112,8 @@ function outputAxes({ model, root }: Facts, batch: Batch): ReadonlyMap<string, n
   );
 }
 
-function keptNote(size: number): PassNote {
-  return { kind: "kept", node: undefined, message: `the batch is ${size} already` };
+function keptNote(what: string): PassNote {
+  return { kind: "kept", node: undefined, message: `the batch is ${what}` };
 }
 
 function noteOf({ batch, inputs, changes }: Rebinding, choice: BatchChoice): PassNote {
