@@ -73,7 +73,7 @@ describe.skipIf(fake === undefined)("bench --ncu", () => {
     const { stdout, exitCode } = await count("");
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^FP16, nothing to fix: .*model\.onnx/);
-    expect(stdout).toMatch(/runs +time +share +bench +Tensor +needed +DRAM +moved/);
+    expect(stdout).toMatch(/runs +in all +share +bench +Tensor +needed +DRAM +moved/);
     expect(stdout).toMatch(/73 %.*42 %.*2\.05 MB/);
     expect(stdout).toMatch(/Tensor Cores active 73 % of the time/);
   });

@@ -26,16 +26,24 @@ test.each(rows)("%s", (_, counts, policy, expected) => {
 });
 
 test.each([
-  [5, 0, 1],
-  [-1, 0, 0],
-  // What somebody switched off is let through.
-  [5, 1, 0],
+  [5, 0, 0, 1],
+  [-1, 0, 0, 0],
+  // What somebody switched off is let through, and what it says nothing of is not.
+  [5, 1, 1, 0],
+  [5, 1, undefined, 1],
 ] as const)(
-  "a fix that no finding names, saving %i µs at least, %i suppressed, ends what fails on fixable with %i",
-  (low, suppressed, expected) => {
+  "a fix that no finding names, saving %i µs at least, %i suppressed, %s of them fixable, ends what fails on fixable with %i",
+  (low, suppressed, suppressedFixable, expected) => {
     const saves = { microseconds: 10, low, high: 20 };
     const step = { ...saves, step: "safe", command: "--fix", saves, precision: "fp16" } as const;
-    const model = { path: "m.onnx", groups: [], findings: [], suppressed, account: [step] };
+    const model = {
+      path: "m.onnx",
+      groups: [],
+      findings: [],
+      suppressed,
+      suppressedFixable,
+      account: [step],
+    };
     const report = { summary: none, models: [model as unknown as ModelReport] };
     expect(verdictOf(report, { exitZero: false, failOn: "fixable" }).exitCode).toBe(expected);
     expect(verdictOf(report, { exitZero: false }).exitCode).toBe(0);
