@@ -22,7 +22,7 @@ import type { OpenModel } from "../onnx/read-model.ts";
 import type { Reason } from "../passes/align/remainder.ts";
 import { changeBetween, noChange } from "../workload/change.ts";
 import { pricedAnew } from "../workload/priced-at.ts";
-import type { CostedProduct } from "../workload/product.ts";
+import { counterpartIn } from "../workload/product.ts";
 import type { Workload } from "../workload/workload.ts";
 import { repairOf, safeFix } from "./fix-settings.ts";
 
@@ -116,8 +116,7 @@ function asStoredOf(workload: Workload, made: Made): DecidedAsStored {
   // What is left because it gains in half alone would save another time here.
   const foregone = foregoneAsStored(fixes, workload, settings);
   const decided = decidedOf({ ...stored, after, change, foregone }, file, { ...made, settings });
-  const asDecided = (product: CostedProduct) =>
-    workload.products.find(({ node, scope }) => node === product.node && scope === product.scope) ?? product;
+  const asDecided = counterpartIn(workload.products);
   return {
     file,
     decided: {

@@ -6,7 +6,7 @@ import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { explainer, type Reason } from "../passes/align/remainder.ts";
 import type { PassContext } from "../passes/pass.ts";
-import type { CostedProduct } from "../workload/product.ts";
+import { type CostedProduct, counterpartIn } from "../workload/product.ts";
 import { type Whole, withinWholes } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
@@ -44,7 +44,10 @@ export function remainderNotes(
   const workload = asWritten(model, settings);
   const found = settings.remaining?.(workload) ?? [];
   if (found.length === 0) return [];
-  const reasonFor = reasonsOf(workload, reasons(model, settings, left), priced(model, settings));
+  // Reasons are of the model as it was decided on.
+  const decided = priced(model, settings);
+  const asDecided = workload === decided ? undefined : counterpartIn(decided.products);
+  const reasonFor = reasons(model, settings, left);
   const all = declined?.foregone === undefined ? undefined : { microseconds: declined.foregone };
   // As lint, which asks for no reasons where all of them together are below it.
   const least = settings.minSaving * workload.timeline.microseconds;
@@ -55,7 +58,7 @@ export function remainderNotes(
     return note;
   };
   const notes = found.map(({ rule, product, microseconds }): FixNote => {
-    const own = reasonFor(product);
+    const own = reasonFor(asDecided?.(product) ?? product);
     // By the name that a reader of the file knows: bodies of functions have none of their own.
     const { node, scope } = siteOf(product.node, product.scope);
     const graph = scope.isMain ? undefined : scope.path;
@@ -72,19 +75,6 @@ export function remainderNotes(
   });
   const saved = new Map([...withinWholes(parts)].map(([{ note }, part]) => [note, part]));
   return notes.map((note) => ({ ...note, microseconds: saved.get(note) ?? note.microseconds }));
-}
-
-/** Reasons are of the model as it was decided on; products that are priced anew are asked for by the same node. */
-function reasonsOf(
-  workload: Workload,
-  reasonFor: (product: CostedProduct) => Reason,
-  decided: Workload,
-): (product: CostedProduct) => Reason {
-  if (workload === decided) return reasonFor;
-  return ({ node, scope, ...rest }) => {
-    const same = decided.products.find((product) => product.node === node && product.scope === scope);
-    return reasonFor(same ?? { node, scope, ...rest });
-  };
 }
 
 function sumOf(found: readonly { readonly microseconds: number }[]): number {

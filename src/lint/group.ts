@@ -73,7 +73,7 @@ export class Groups {
   }
 
   /** Causes of one rule that are each below `minSaving` of the model's time are one entry where together they are not. */
-  all(minSaving = 0): Iterable<Group> {
+  all(minSaving: number): Iterable<Group> {
     const groups = [...this.#byCause.values()];
     for (const group of groups) group.message = messageOf(group.members) ?? group.message;
     const small = groupBy(

@@ -1,6 +1,7 @@
 /** @file A product of a model with what it takes on a target. */
 import type { Estimate } from "../cost/model.ts";
 import type { Product } from "../facts/products.ts";
+import { groupBy } from "../ir/group.ts";
 import type { ProductWork } from "../ops/work.ts";
 
 /** A product with every symbol bound, and what it takes on the target. */
@@ -13,4 +14,10 @@ export interface CostedProduct extends Product {
   readonly estimate: Estimate;
   /** Of all runs. */
   readonly microseconds: number;
+}
+
+/** Of a workload that is priced in other types: a product's counterpart among `products`, at the same node; the product where there is none. */
+export function counterpartIn(products: readonly CostedProduct[]): (product: CostedProduct) => CostedProduct {
+  const byNode = groupBy(products, ({ node }) => node);
+  return (product) => byNode.get(product.node)?.find(({ scope }) => scope === product.scope) ?? product;
 }
