@@ -17,10 +17,6 @@ export const shapes: readonly MeanShape[] = [
       [104, 784],
       [240, 196],
       [480, 196],
-    ] as const
-  ).map(([channels, positions]): MeanShape => [1, channels, positions]),
-  ...(
-    [
       [672, 196],
       [208, 196],
       [672, 49],

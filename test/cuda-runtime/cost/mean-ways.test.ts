@@ -1,5 +1,4 @@
 /** @file Means of columns in one launch, held to what every way was measured to take: an H100, 2026-11-27, bench/gpu/column-means.ts. */
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type MeanShape, requestOf, shapes } from "../../../bench/gpu/mean-work.ts";
 import { DraftOperands } from "../../../bench/gpu/operations.ts";
@@ -8,29 +7,20 @@ import { slabsOf, slabWays } from "../../../cuda-runtime/kernels/reduce/slabs.ts
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";
+import { meanOf, measuredRows, microsecondsOf, type TimedWay } from "./measured-ways.ts";
 
-interface MeasuredWay {
+interface MeasuredWay extends TimedWay {
   readonly batch: number;
   readonly columns: number;
   readonly rows: number;
   readonly lanes: number;
   readonly team: number;
-  readonly us: number;
-  readonly warm: number;
 }
 
 const h100 = machineNamed("h100");
-const file = new URL("../../../bench/measurements/h100-column-means.jsonl", import.meta.url);
-const lines = readFileSync(file, "utf8").trim().split("\n");
-const measured = groupBy(
-  lines.map((line) => JSON.parse(line) as MeasuredWay),
-  ({ batch, columns, rows }) => [batch, columns, rows].join("x"),
+const measured = groupBy(measuredRows<MeasuredWay>("h100-column-means.jsonl"), ({ batch, columns, rows }) =>
+  [batch, columns, rows].join("x"),
 );
-
-/** Between operands from DRAM and from L2: in a run some come from either. */
-function microsecondsOf({ us, warm }: MeasuredWay): number {
-  return (us + warm) / 2;
-}
 
 function judgedOf(shape: MeanShape) {
   const request = requestOf(new DraftOperands(h100), shape);
@@ -49,7 +39,7 @@ describe("of means of columns in one launch", () => {
   it("ways are predicted within 6 % in the mean", () => {
     const off = shapes.flatMap((shape) => judgedOf(shape).off);
     expect(off.length).toBeGreaterThan(350);
-    expect(off.reduce((sum, each) => sum + each, 0) / off.length).toBeLessThan(0.06);
+    expect(meanOf(off)).toBeLessThan(0.06);
   });
 
   it.each(shapes.map((shape) => [shape.join("x"), shape] as const))(

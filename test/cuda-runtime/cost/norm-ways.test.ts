@@ -2,10 +2,11 @@
  * @file Which way of a normalization plans take, held to what every way was measured to take: H100s, rows 2026-11-23 and groups 2026-11-27,
  * `node dist/gpu/norm.js --variants --dtype fp16`. The table has ways that lost and are no more.
  */
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { groupWork, rowWork, type Work, waysOf } from "../../../bench/gpu/norm-work.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
+import { groupBy } from "../../../src/ir/group.ts";
+import { measuredRows } from "./measured-ways.ts";
 
 interface MeasuredWay {
   readonly work: string;
@@ -15,17 +16,7 @@ interface MeasuredWay {
 
 const h100 = machineNamed("h100");
 const mostLost = 0.04;
-
-function measuredWays(): Map<string, MeasuredWay[]> {
-  const file = new URL("../../../bench/measurements/h100-norm-ways.jsonl", import.meta.url);
-  const lines = readFileSync(file, "utf8").trim().split("\n");
-  const ofWork = new Map<string, MeasuredWay[]>();
-  for (const line of lines) {
-    const row = JSON.parse(line) as MeasuredWay;
-    ofWork.set(row.work, [...(ofWork.get(row.work) ?? []), row]);
-  }
-  return ofWork;
-}
+const byWork = groupBy(measuredRows<MeasuredWay>("h100-norm-ways.jsonl"), ({ work }) => work);
 
 function workNamed(name: string): Work {
   const [, kind = "", sizes = "", groups = "32", silu] =
@@ -37,7 +28,7 @@ function workNamed(name: string): Work {
 }
 
 describe("of the ways of a normalization, plans take", () => {
-  for (const [name, ways] of measuredWays()) {
+  for (const [name, ways] of byWork) {
     it(`one within 4 % of the best: ${name}`, () => {
       const [taken] = waysOf(workNamed(name), "float16", h100);
       const measured = ways.find(({ way }) => way === taken?.name);

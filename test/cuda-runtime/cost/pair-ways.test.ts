@@ -1,5 +1,4 @@
 /** @file Two products in one launch, held to what every way and two launches were measured to take: an H100, 2026-11-27, bench/gpu/pair.ts. */
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { DraftOperands } from "../../../bench/gpu/operations.ts";
 import {
@@ -15,27 +14,16 @@ import { pairWays } from "../../../cuda-runtime/kernels/gemm-pair/pair.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";
+import { meanOf, measuredRows, microsecondsOf, type TimedWay } from "./measured-ways.ts";
 
-interface MeasuredWay {
+interface MeasuredWay extends TimedWay {
   readonly size: string;
   readonly way: string;
-  readonly us: number;
-  readonly warm: number;
 }
 
 const h100 = machineNamed("h100");
 const apartName = "two launches";
-const file = new URL("../../../bench/measurements/h100-pairs-of-products.jsonl", import.meta.url);
-const lines = readFileSync(file, "utf8").trim().split("\n");
-const measured = groupBy(
-  lines.map((line) => JSON.parse(line) as MeasuredWay),
-  ({ size }) => size,
-);
-
-/** Between operands from DRAM and from L2: in a run some come from either. */
-function microsecondsOf({ us, warm }: MeasuredWay): number {
-  return (us + warm) / 2;
-}
+const measured = groupBy(measuredRows<MeasuredWay>("h100-pairs-of-products.jsonl"), ({ size }) => size);
 
 function judgedOf(shape: PairShape) {
   const draft = new DraftOperands(h100);
@@ -62,12 +50,12 @@ describe("of two products one behind another", () => {
         .map(({ took, expected }) => Math.abs(Math.log(expected / took))),
     );
     expect(off.length).toBeGreaterThan(150);
-    expect(off.reduce((sum, each) => sum + each, 0) / off.length).toBeLessThan(0.06);
+    expect(meanOf(off)).toBeLessThan(0.06);
   });
 
   it("what is taken takes 2 % more than the best in the mean", () => {
     const losses = judged.map(({ taken, best }) => (taken?.took ?? Infinity) / best - 1);
-    expect(losses.reduce((sum, each) => sum + each, 0) / losses.length).toBeLessThan(0.025);
+    expect(meanOf(losses)).toBeLessThan(0.025);
   });
 
   it.each(judged.map((each) => [each.name, each] as const))("what is taken of %s loses little", (_, each) => {
