@@ -2,13 +2,13 @@
  * @file Products of matrices: zoo layers, squares and misaligned sizes, y = x Wᵀ with constant weights.
  *
  *     node dist/gpu/gemm.js [--dtype fp16,bf16,tf32] [--sweep] [--kind hopper] [--entries s64x64x64,…] [--splits 4] [--only MxNxK,…]
- *         [--sizes MxNxK[:gelu|:residual],…] [--peers FOLDER]
+ *         [--sizes MxNxK[:gelu|:residual],…] [--pitches X/W,…] [--peers FOLDER]
  *
  * Writes $OUT/gemm.json: rows {op, M, N, K, dtype, us, tflops, kernel, predicted, error}, and $OUT/ops.json, which
  * torch_ops.py reads. With --peers (the folder of torch_ops.py) its times stand beside ours. --sweep times every kernel
  * of the table (of one kind, of these tiles) on every shape: what the cost model is fitted to and checked against. At the end it says,
  * shape by shape, which was fastest and what the choice loses to it. --sizes takes others than the list's, with a bias and GELU, or a bias
- * and a residual.
+ * and a residual. --pitches times every shape with rows of x and of W that begin at multiples of so many elements (64/8: x of 128 bytes, W of 16).
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -28,11 +28,20 @@ import {
   timeCalls,
 } from "../../cuda-runtime/session/kernel-timer.ts";
 import { geometricMean, peerTimes, samplingBeside } from "./beside-torch.ts";
-import { emitProduct, type ProductEnd, type ProductSize, productEnds } from "./operations.ts";
+import {
+  emitProduct,
+  noPitches,
+  type Pitches,
+  type ProductEnd,
+  type ProductSize,
+  pitchOf,
+  productEnds,
+} from "./operations.ts";
 
 interface Shape extends ProductSize {
   readonly from: string;
   readonly end: ProductEnd;
+  readonly pitches: Pitches;
 }
 
 /** M, N, K and where it is from. */
@@ -103,6 +112,7 @@ interface Row {
   readonly dtype: Dtype;
   readonly from: string;
   readonly end: ProductEnd;
+  readonly pitches: Pitches;
   readonly us: number;
   readonly tflops: number;
   readonly kernel: string;
@@ -121,6 +131,7 @@ const { values: options } = parseArgs({
     kind: { type: "string" },
     entries: { type: "string" },
     splits: { type: "string" },
+    pitches: { type: "string" },
     peers: { type: "string" },
     device: { type: "string", default: "0" },
   },
@@ -132,15 +143,32 @@ function givenShape(text: string): Shape {
   const end = productEnds.find((name) => name === (match?.[4] ?? "plain"));
   if (match === null || end === undefined)
     throw new Error(`--sizes ${text}: expected MxNxK, and :${productEnds.join(" or :")} behind it`);
-  return { M: Number(match[1]), N: Number(match[2]), K: Number(match[3]), from: "given", end };
+  return {
+    M: Number(match[1]),
+    N: Number(match[2]),
+    K: Number(match[3]),
+    from: "given",
+    end,
+    pitches: noPitches,
+  };
 }
 
 function wantedShapes(): Shape[] {
   if (options.sizes !== undefined) return options.sizes.split(",").map(givenShape);
   const only = options.only?.split(",");
   return listed
-    .map(([M, N, K, from]) => ({ M, N, K, from, end: "plain" as const }))
+    .map(([M, N, K, from]) => ({ M, N, K, from, end: "plain" as const, pitches: noPitches }))
     .filter(({ M, N, K }) => only === undefined || only.includes(`${M}x${N}x${K}`));
+}
+
+function wantedPitches(): Pitches[] {
+  return options.pitches === undefined
+    ? [noPitches]
+    : options.pitches.split(",").map((text) => {
+        const match = /^(\d+)\/(\d+)$/.exec(text);
+        if (match === null) throw new Error(`--pitches ${text}: expected ELEMENTS/ELEMENTS, of x and of W`);
+        return { x: Number(match[1]), w: Number(match[2]) };
+      });
 }
 
 function wantedDtypes(): Dtype[] {
@@ -168,7 +196,7 @@ function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | un
     accepted.push({ launch, microseconds });
     return true;
   };
-  const output = emitProduct(set, shape, storage, accepts, shape.end);
+  const output = emitProduct(set, shape, storage, accepts, shape.end, shape.pitches);
   const best = cheapest(accepted);
   if (best === undefined) throw new Error("nothing was chosen");
   set.prepare();
@@ -176,7 +204,7 @@ function callOf(host: HarnessHost, shape: Shape, dtype: Dtype, row: GemmRow | un
 }
 
 function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): Row {
-  const { M, N, K, from, end } = shape;
+  const { M, N, K, from, end, pitches } = shape;
   const { storage } = dtypes[dtype];
   const size = storage === "float32" ? 4 : 2;
   const count = setCount(size * (M * K + N * K + M * N), host.context.device.l2Bytes);
@@ -197,6 +225,7 @@ function measure(host: HarnessHost, shape: Shape, dtype: Dtype, row?: GemmRow): 
       dtype,
       from,
       end,
+      pitches,
       us: Math.round(1000 * us) / 1000,
       tflops: Math.round((2 * M * N * K) / us / 1e4) / 100,
       kernel: describeChoice(first.best.launch),
@@ -228,7 +257,8 @@ function geluOf(x: number): number {
 }
 
 function errorOf(host: HarnessHost, { set, output }: Call, shape: Shape, dtype: Dtype): number {
-  const { M, N, K } = shape;
+  const { M, N, K, pitches } = shape;
+  const [xPitch, wPitch] = [pitchOf(K, pitches.x), pitchOf(K, pitches.w)];
   const { storage, tolerance } = dtypes[dtype];
   const ended = endedAt(host, shape, storage);
   const [x, w] = [contentOf(host, storage, 1), contentOf(host, storage, 2)];
@@ -240,7 +270,7 @@ function errorOf(host: HarnessHost, { set, output }: Call, shape: Shape, dtype: 
   let [error, largest] = [0, 0];
   for (const [index, [m, n]] of places.entries()) {
     let sum = 0;
-    for (let k = 0; k < K; k++) sum += x.at(m * K + k) * w.at(n * K + k);
+    for (let k = 0; k < K; k++) sum += x.at(m * xPitch + k) * w.at(n * wPitch + k);
     const wanted = ended(sum, m, n);
     const difference = Math.abs(wanted - (got[index] ?? Number.NaN));
     if (!(difference <= error)) error = difference;
@@ -251,9 +281,10 @@ function errorOf(host: HarnessHost, { set, output }: Call, shape: Shape, dtype: 
   return relative;
 }
 
-function show({ M, N, K, end, dtype, us, tflops, kernel, predicted, peerUs, error }: Row): void {
+function show({ M, N, K, end, pitches, dtype, us, tflops, kernel, predicted, peerUs, error }: Row): void {
   const ratio = peerUs ? ` ${(peerUs / us).toFixed(2)}x of ${peerUs}` : "";
-  const line = `${dtype} ${M}x${N}x${K}${end === "plain" ? "" : ` ${end}`}: ${us} us (predicted ${predicted})${ratio}, ${tflops} TFLOP/s`;
+  const pitch = pitches === noPitches ? "" : ` pitches ${pitches.x}/${pitches.w}`;
+  const line = `${dtype} ${M}x${N}x${K}${end === "plain" ? "" : ` ${end}`}${pitch}: ${us} us (predicted ${predicted})${ratio}, ${tflops} TFLOP/s`;
   console.log(`${line}, error ${error.toExponential(1)}, ${kernel}`);
 }
 
@@ -309,7 +340,9 @@ const kernels = new URL("../cuda/", import.meta.url);
 using host = await HarnessHost.open({ kernels, device: Number(options.device) });
 let rows: Row[] = [];
 for (const dtype of wantedDtypes()) {
-  for (const shape of wantedShapes()) {
+  for (const shape of wantedShapes().flatMap((shape) =>
+    wantedPitches().map((pitches) => ({ ...shape, pitches })),
+  )) {
     const own: Row[] = [];
     for (const row of options.sweep ? sweep(host, shape, dtype) : [measure(host, shape, dtype)]) {
       show(row);

@@ -6,7 +6,7 @@ import type { Expr } from "../../cuda-runtime/ir/expr.ts";
 import { binary, constant, load, unary } from "../../cuda-runtime/ir/expr-build.ts";
 import type { Action, PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import type { FloatStorage, HalfStorage, StorageType } from "../../cuda-runtime/ir/storage.ts";
-import { permuted, type View } from "../../cuda-runtime/ir/view.ts";
+import { permuted, sliced, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitAttention, unlimited } from "../../cuda-runtime/kernels/attention/attention.ts";
 import type { TensorTile } from "../../cuda-runtime/kernels/attention/tiles.ts";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
@@ -63,6 +63,18 @@ export interface ProductSize {
 export const productEnds = ["plain", "gelu", "residual"] as const;
 export type ProductEnd = (typeof productEnds)[number];
 
+/** Elements that rows of x and of W begin at multiples of. */
+export interface Pitches {
+  readonly x: number;
+  readonly w: number;
+}
+
+export const noPitches: Pitches = { x: 1, w: 1 };
+
+export function pitchOf(columns: number, multiple: number): number {
+  return Math.ceil(columns / multiple) * multiple;
+}
+
 /** y = x Wᵀ with constant weights; returns y. */
 export function emitProduct(
   set: Operands,
@@ -70,9 +82,10 @@ export function emitProduct(
   storage: FloatStorage,
   accepts?: Accepts,
   end: ProductEnd = "plain",
+  pitches: Pitches = noPitches,
 ): View {
-  const x = set.tensor("input", storage, [M, K], 1);
-  const w = set.tensor("constant", storage, [N, K], 2);
+  const x = sliced(set.tensor("input", storage, [M, pitchOf(K, pitches.x)], 1), 1, 0, K);
+  const w = sliced(set.tensor("constant", storage, [N, pitchOf(K, pitches.w)], 2), 1, 0, K);
   const epilogue: Epilogue = {
     ...plainEpilogue,
     bias: end === "plain" ? undefined : set.tensor("constant", "float32", [N], 3),

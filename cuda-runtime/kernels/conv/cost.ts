@@ -7,6 +7,7 @@
 import { maxOf } from "../../../src/ir/lists.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { oddStoreClocks } from "../gemm/cost.ts";
+import { columnsWithoutFormulas } from "../gemm/hopper-cost.ts";
 import { type StayingRates, stayingClocks, sumRates, teamSumClocks } from "../gemm/staying-cost.ts";
 import type { HaloWork } from "./halo.ts";
 import { haloMicroseconds } from "./halo-cost.ts";
@@ -119,6 +120,12 @@ const panelClocks = 160;
 /** Of a tile's end, for a result that goes out as a float by itself. */
 const endOfPartial = 0.5;
 
+/**
+ * Of a multiprocessor for a result of rows off 16 bytes, which lanes store side by side: 250, 251 and 256 filters, 128, 129 and 130 by all tiles on an H100
+ * (bench/measurements/h100-conv-odd.jsonl).
+ */
+const sideBySideClocks = { 8: 0, 2: 0.36, 1: 0.44 } as const;
+
 /** Their rates for so many panels. */
 function walkingRates(panels: number, splits: number): StayingRates {
   const { step, endOfElement } = walking;
@@ -135,16 +142,18 @@ function walkingRates(panels: number, splits: number): StayingRates {
 }
 
 /**
- * Of a row of a box of 64 bytes that begins in the middle of a sector of 32: two convolutions of 129 channels on an H200, 272 bytes a position, take
- * 2.3 and 3 times as long (bench/results/gpu-conv-misaligned.json); boxes of 128 bytes show nothing of it.
+ * Of a row of a box of 64 bytes that begins in the middle of a sector of 32: two convolutions on an H200, 272 bytes a position, took 2.3 and 3 times as
+ * long; boxes of 128 bytes show nothing of it. Copies begin at whole lines.
  */
 const straddlingClocks = 8;
 const sectorBytes = 32;
 
 /** Of the copy engine, for a row of a tile in a step, of which there are as many as panels. */
 function rowClocksOf({ channels, groups }: ConvProblem, { panels }: Walk, clocks: number): number {
-  const positionBytes = 2 * Math.ceil((channels * groups) / 8) * 8;
-  const straddles = panels > 1 && positionBytes % sectorBytes !== 0 && positionBytes > sectorBytes;
+  const positionBytes = 2 * channels * groups;
+  const isCopied = positionBytes % 16 !== 0;
+  const straddles =
+    panels > 1 && !isCopied && positionBytes % sectorBytes !== 0 && positionBytes > sectorBytes;
   return panels * (straddles ? straddlingClocks : clocks);
 }
 
@@ -188,7 +197,8 @@ function walkMicroseconds(
   const work = { ...whole, columnClocks, ...(splits > 1 ? { stored: 1 } : {}) };
   const compute = stayingClocks(product, work, walkingRates(walk.panels, splits), target);
   const tiles = Math.ceil(work.m / product.m) * Math.ceil(work.n / product.n);
-  const odd = work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)];
+  const each = product.n === columnsWithoutFormulas ? oddStoreClocks : sideBySideClocks;
+  const odd = work.stored * product.m * product.n * each[storeWidthOf(problem)];
   const stores = splits > 1 ? 0 : Math.ceil(tiles / target.multiprocessors) * odd;
   const clocks = walking.start + Math.max(compute + stores, memory);
   const split = splits > 1 ? walking.splitMicroseconds : 0;

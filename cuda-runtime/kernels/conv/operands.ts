@@ -5,6 +5,7 @@ import type { Epilogue } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { channelsLastOrder, reshaped, sliced, stridesOf, type View } from "../../ir/view.ts";
+import { packedLineBytes } from "../gemm/pack.ts";
 import { copyMicroseconds } from "../transpose/transpose.ts";
 import type { ConvChoice } from "./choose.ts";
 import { packParams, type Window } from "./params.ts";
@@ -74,9 +75,18 @@ export interface Source {
   readonly groupStride: number;
 }
 
-/** x with channels last, those of each group padded so that they start on 16 bytes. What is between is never read. */
-export function copied(emitter: Emitter, x: View, groups: number, type: FloatStorage): Source {
-  const { shape, padded, perGroup } = paddedShape(x, groups, type);
+/**
+ * x with channels last, those of each group padded so that they start on 16 bytes, or as TMA fetches them fastest where it does (`isBoxed`). What is between
+ * is never read.
+ */
+export function copied(
+  emitter: Emitter,
+  x: View,
+  groups: number,
+  type: FloatStorage,
+  isBoxed: boolean,
+): Source {
+  const { shape, padded, perGroup } = paddedShape(x, groups, type, isBoxed ? packedLineBytes : undefined);
   const all = emitter.temporary(type, shape, channelsLastOrder(shape.length));
   emitter.copy(...groupwise(x, all, groups, padded));
   return { x: spatialOf(sliced(all, 1, 0, perGroup)), groupStride: padded };
@@ -93,11 +103,16 @@ export function copyMicrosecondsOf(x: View, groups: number, type: FloatStorage, 
   );
 }
 
-function paddedShape(x: View, groups: number, type: FloatStorage) {
+function paddedShape(
+  x: View,
+  groups: number,
+  type: FloatStorage,
+  grainOf: (bytes: number) => number = () => 16,
+) {
   const [batch = 1, channels = 1, ...size] = x.shape;
-  const perChunk = 16 / bytesOfType(type);
   const perGroup = channels / groups;
-  const padded = Math.ceil(perGroup / perChunk) * perChunk;
+  const grain = grainOf(perGroup * bytesOfType(type)) / bytesOfType(type);
+  const padded = Math.ceil(perGroup / grain) * grain;
   return { shape: [batch, groups * padded, ...size], padded, perGroup };
 }
 
@@ -113,12 +128,19 @@ function groupwise(x: View, all: View, groups: number, padded: number): readonly
   return [byGroup(x, perGroup), sliced(byGroup(all, padded), 2, 0, perGroup)];
 }
 
+/** In pieces of 16 bytes: of a filter, and of each of its taps. */
+interface PackedSize {
+  readonly chunks: number;
+  readonly chunksPerTap: number;
+  readonly planar: boolean;
+}
+
 /** Weights in the order that the kernel reads them. */
 export function packed(
   emitter: Emitter,
   parts: Parts,
   { tile, merge }: ConvChoice,
-  { chunks, planar }: { readonly chunks: number; readonly planar: boolean },
+  { chunks, chunksPerTap, planar }: PackedSize,
 ): View {
   const { w, math, filters, channels } = parts;
   const perChunk = 16 / elementBytes(math);
@@ -126,7 +148,7 @@ export function packed(
   const to = emitter.temporary(storageOf[math], [w.batch, Math.max(1, pitch)]);
   if (pitch === 0) return to;
   const merged = channels * merge;
-  const tapPitch = tile.grain > 0 ? Math.ceil(merged / perChunk) * perChunk : planar ? 0 : merged;
+  const tapPitch = tile.grain > 0 ? chunksPerTap * perChunk : planar ? 0 : merged;
   const count = w.batch * pitch;
   emitter.launch({
     kernel: { kind: "built", family: "conv", entry: "conv_pack" },

@@ -7,8 +7,9 @@ import type { ParamBlock } from "../../ir/params.ts";
 import { questionKey } from "../../ir/question.ts";
 import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
-import { distinctCount, type View } from "../../ir/view.ts";
+import { distinctCount, reshaped, sliced, type View } from "../../ir/view.ts";
 import { withCopiedEnds } from "../gemm/end-maps.ts";
+import { packedLineBytes } from "../gemm/pack.ts";
 import { blocksThatStay, runsOfSum } from "../gemm/table.ts";
 import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
@@ -24,7 +25,15 @@ import {
 } from "./operands.ts";
 import { type ConvFields, convParams } from "./params.ts";
 import { channelAlignment, isChannelsLast, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
-import { type ConvTile, elementBytes, isByBoxes, sharedBytesOf, sumsInTeam, threadsOf } from "./table.ts";
+import {
+  type ConvMath,
+  type ConvTile,
+  elementBytes,
+  isByBoxes,
+  sharedBytesOf,
+  sumsInTeam,
+  threadsOf,
+} from "./table.ts";
 import { canWalk, copiesEndsOfWalk, walkParams } from "./walk.ts";
 
 /** `accepts` narrows the choice among the kernels of this family. Throws OperandError where none takes the operands. */
@@ -42,6 +51,23 @@ export function emitProduct(emitter: Emitter, parts: Parts, accepts?: (choice: C
     throw new OperandError(`there is no convolution in ${math} for sm_${target.computeCapability}`);
 }
 
+const chunkBytes = 16;
+
+function chunksOfTap(math: ConvMath, channels: number): number {
+  return Math.max(1, Math.ceil((channels * elementBytes(math)) / chunkBytes));
+}
+
+/** Of a filter, and of each of its taps. */
+function weightChunks(parts: Parts, tile: ConvTile, channels: number) {
+  const perTap = chunksOfTap(parts.math, channels);
+  if (!isByBoxes(tile))
+    return { chunks: chunksOf({ taps: tapsOf(parts), channels }, tile), chunksPerTap: perTap };
+  // TMA counts channels itself: a tap's need no filling up to a step, and begin where each piece lies in one line.
+  const line = packedLineBytes(perTap * chunkBytes) / chunkBytes;
+  const chunksPerTap = Math.ceil(perTap / line) * line;
+  return { chunks: tapsOf(parts) * chunksPerTap, chunksPerTap };
+}
+
 function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const { request, math, y } = parts;
   const x = spatialOf(request.x);
@@ -51,18 +77,16 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
   const groups = isBoxed ? 1 : request.groups / merge;
   const channels = parts.channels * merge;
   const source = choice.copies
-    ? copied(emitter, request.x, groups, storageOf[math])
+    ? copied(emitter, request.x, groups, storageOf[math], isBoxed)
     : { x, groupStride: channels * (x.channelStride || 1) };
   const planar = tile.grain === 0 && !isChannelsLast(source.x);
   const chunks = chunksOf({ taps: tapsOf(parts), channels }, tile);
-  // TMA counts channels itself: a tap's need no filling up to a step.
-  const chunksOfWeights = isBoxed ? tapsOf(parts) * Math.ceil(channels / 8) : chunks;
   const rows = y.batch * y.size[0] * y.size[1] * y.size[2];
   const filters = isBoxed ? parts.w.batch : parts.filters * merge;
   const padded = Math.ceil(filters / 8) * 8;
   // A team's blocks count their splits themselves.
   const splits = sumsInTeam(tile) ? 1 : choice.splits;
-  const w = packed(emitter, parts, choice, { chunks: chunksOfWeights, planar });
+  const w = packed(emitter, parts, choice, { ...weightChunks(parts, tile, channels), planar });
   const fields: ConvFields = {
     x: source.x,
     w,
@@ -79,7 +103,7 @@ function emitChoice(emitter: Emitter, parts: Parts, choice: ConvChoice): void {
     filtersOfGroup: parts.filters * merge,
     groupStride: source.groupStride,
     chunks,
-    chunksPerTap: Math.max(1, Math.ceil((channels * elementBytes(math)) / 16)),
+    chunksPerTap: chunksOfTap(math, channels),
     splits,
     chunksPerSplit: choice.stepsPerSplit * tile.chunks,
     tilesOfFilters: Math.ceil(filters / tile.filters),
@@ -142,7 +166,7 @@ function sourceOf({ window, math, channels, y, request }: Parts, x: Spatial, tar
 
 function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, fields: ConvFields): void {
   const { tile } = choice;
-  const { x, w, y, epilogue, partial, table, rows, filters, groups } = fields;
+  const { x, y, epilogue, partial, table, rows, filters, groups } = fields;
   const kernel = { kind: "built", family: tile.family, entry: tile.entry } as const;
   const after = [epilogue.scale, epilogue.bias, epilogue.residual];
   emitter.launch({
@@ -152,12 +176,25 @@ function launchProduct(emitter: Emitter, parts: Parts, choice: ConvChoice, field
     block: [threadsOf(tile), 1, 1],
     sharedBytes: tile.halo === undefined ? sharedBytesOf(tile) : haloBytesOf(fields.window, tile.halo),
     params: paramsOf(fields, tile),
-    reads: present([x.view, w, table, ...(partial === undefined ? after : [])]),
+    reads: present([
+      x.view,
+      weightsRead(parts, fields, tile),
+      table,
+      ...(partial === undefined ? after : []),
+    ]),
     writes: [partial ?? y.view],
     flops: 2 * rows * parts.w.batch * parts.channels * tapsOf(parts),
     predictedMicroseconds: choice.productMicroseconds,
     detail: `${describeConv(choice)}; ${rows} x ${filters * groups} x ${fields.channels * tapsOf(parts)}`,
   });
+}
+
+/** Without what lies between taps that begin at whole lines. */
+function weightsRead(parts: Parts, { w, filters, channels }: ConvFields, tile: ConvTile): View {
+  const count = tapsOf(parts);
+  const perTap = (w.shape[1] ?? 0) / count;
+  const taps = isByBoxes(tile) ? reshaped(w, [filters, count, perTap]) : undefined;
+  return taps === undefined ? w : sliced(taps, 2, 0, channels);
 }
 
 function paramsOf(fields: ConvFields, { walk, halo }: ConvTile): ParamBlock {

@@ -344,7 +344,9 @@ struct HopperProduct {
 
   // Rows off 16 bytes, of the operands' type, with nothing behind a formula but its limits.
   using Odd = ThinEnd<T, kSlabColumns>;
-  static_assert(kSlabBytes >= Odd::kBytes, "a part of a warp");
+  // Two parts go out at once, in as many stores as one.
+  using OddRows = ThinEnd<T, 2 * kSlabColumns>;
+  static_assert(kSlabBytes >= OddRows::kBytes, "two parts of a warp");
   __device__ __forceinline__ bool isOdd() const {
     // Blocks of 160 columns have no registers for it.
     if constexpr (BN == 160) return false;
@@ -363,7 +365,7 @@ struct HopperProduct {
       const int n = at.tileN * BN + i % kPartsOfRow * kSlabColumns;
       Narrow part = partOf(sums, i);
       if (isUsual) part.template finish<true>(p, at, m, n, own);
-      else if (BN != 160 && isOddRow) finishOdd(part, at, m, n, own);
+      else if (BN != 160 && isOddRow) finishOdd(part, at, m, n, i % kPartsOfRow, own);
       else finishFloats(part, at, m, n, own);
     }
   }
@@ -383,7 +385,7 @@ struct HopperProduct {
     return part;
   }
 
-  __device__ __forceinline__ void finishOdd(Narrow& part, const Place& at, int m, int n, unsigned char* own) const {
+  __device__ __forceinline__ void finishOdd(Narrow& part, const Place& at, int m, int n, int index, unsigned char* own) const {
     const int column = n + (threadIdx.x & 3) * 2;
 #pragma unroll
     for (int j = 0; j < Narrow::kBlocks; ++j) {
@@ -396,9 +398,11 @@ struct HopperProduct {
     }
     Odd::formulate(p, part.v, 0, [] {});
     const uint32_t to = sharedAddress(own);
-    Odd::put(part.v, to);
+    const int before = index % 2 * kSlabColumns;
+    OddRows::putInBox(part.v, to, before / 8);
     __syncwarp();
-    Odd::storeSideBySide(p, static_cast<T*>(p.d) + at.d, m, n, to);
+    if (before == 0 && index + 1 < BN / kSlabColumns) return;
+    OddRows::storeSideBySide(p, static_cast<T*>(p.d) + at.d, m, n - before, to, before + kSlabColumns);
   }
 
   __device__ __forceinline__ void finishFloats(const Narrow& part, const Place& at, int m, int n, unsigned char* own) const {

@@ -42,10 +42,16 @@ struct ThinEnd {
     }
   }
 
-  // What shared memory has of a warp's rows, neighbours in a row side by side: where they are not at multiples of 16 bytes. `d`: of the batch.
-  static __device__ __forceinline__ void storeSideBySide(const GemmParams& p, T* d, int m, int n, uint32_t own) {
-    if (p.neighbours == 1) storeElements<1>(p, d, m, n, own);
-    else storeElements<2>(p, d, m, n, own);
+  // What shared memory has of a warp's rows, neighbours in a row side by side: where they are not at multiples of 16 bytes. `d`: of the
+  // batch; `width`: columns that shared memory has.
+  static __device__ __forceinline__ void storeSideBySide(const GemmParams& p, T* d, int m, int n, uint32_t own, int width = W) {
+#pragma unroll
+    for (int from = 0; from < W; from += kPieceColumns) {
+      const int columns = min(min(p.n - n, width) - from, kPieceColumns);
+      if (p.neighbours == 1) storePiece<true>(p, d + n + from, m, own, from, columns);
+      else storePiece<false>(p, d + n + from, m, own, from, columns);
+    }
+    __syncwarp();
   }
 
   static __device__ __forceinline__ bool hasFormula(const Activation& f) {
@@ -70,19 +76,27 @@ struct ThinEnd {
 
   // To a warp's shared memory, as boxes have them.
   static __device__ __forceinline__ void put(const Values& v, uint32_t own) {
+#pragma unroll
+    for (int box = 0; box < kBoxes; ++box) {
+      const float(&part)[kBoxColumns / 8][4] = reinterpret_cast<const float(&)[kBoxColumns / 8][4]>(v[box * kBoxColumns / 8]);
+      putInBox(part, own + box * kBoxBytes, 0);
+    }
+  }
+
+  // Neighbouring columns of one box, from a chunk of eight on.
+  template <int BLOCKS>
+  static __device__ __forceinline__ void putInBox(const float (&v)[BLOCKS][4], uint32_t box, int chunk) {
     const int row = lane() % 16, odd = lane() / 16;
 #pragma unroll
-    for (int j = 0; j < kBlocks; j += 2) {
-      const int column = j * 8 % kBoxColumns;
-      const uint32_t box = own + j * 8 / kBoxColumns * kBoxBytes;
+    for (int j = 0; j < BLOCKS; j += 2) {
       const uint32_t upper = packed(v[j][0], v[j][1]), lower = packed(v[j][2], v[j][3]);
-      if (j + 1 < kBlocks) {
-        const float(&next)[4] = v[j + 1 < kBlocks ? j + 1 : j];
+      if (j + 1 < BLOCKS) {
+        const float(&next)[4] = v[j + 1 < BLOCKS ? j + 1 : j];
         const uint32_t words[4] = {upper, lower, packed(next[0], next[1]), packed(next[2], next[3])};
-        stmatrix4(box + chunkAt(row, column / 8 + odd), words);
+        stmatrix4(box + chunkAt(row, chunk + j + odd), words);
       } else {
         const uint32_t words[2] = {upper, lower};
-        stmatrix2(box + chunkAt(row, column / 8), words);
+        stmatrix2(box + chunkAt(row, chunk + j), words);
       }
     }
   }
@@ -164,33 +178,53 @@ struct ThinEnd {
     }
   }
 
-  // COUNT neighbours at a time.
-  template <int COUNT>
-  static __device__ __forceinline__ void storeElements(const GemmParams& p, T* d, int m, int n, uint32_t own) {
-    constexpr int kSteps = (W / COUNT + 31) / 32;
+  // Of a row that goes out at once: four bytes a lane.
+  static constexpr int kPieceColumns = W < 64 ? W : 64;
+  static constexpr int kLanesOfRow = kPieceColumns / 2;
+  static constexpr int kRowsAtOnce = 32 / kLanesOfRow;
+  // All are loaded before one is stored.
+  static constexpr int kRowsInFlight = kRowsAtOnce > 2 ? 16 : 8;
+
+  // Words begin at multiples of four bytes. Of rows that may begin between two (MAY_BE_BETWEEN) the first element then is apart, and perhaps the
+  // last one. Each store has a predicate of its own: rows would wait for branches.
+  template <bool MAY_BE_BETWEEN>
+  static __device__ __forceinline__ void storePiece(const GemmParams& p, T* d, int m, uint32_t own, int from, int columns) {
+    const int column = lane() % kLanesOfRow * 2, upper = lane() / kLanesOfRow;
+    // Where the tile's last piece is shorter, lanes behind it load what they do not store.
+    const int read = min(from + column, W - 2);
+    const uint32_t box = own + read / kBoxColumns * kBoxBytes;
+    const int within = read % kBoxColumns;
+    const int rows = upper < kRowsAtOnce ? p.m - m - upper : 0;
+    T* to = d + (int64_t)(m + upper) * p.dM;
+    bool isBetween = MAY_BE_BETWEEN && (reinterpret_cast<uintptr_t>(to) & 2) != 0;
+    const bool alternates = MAY_BE_BETWEEN && (kRowsAtOnce * p.dM & 1) != 0;
+    to += column;
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      const int column = (step * 32 + lane()) * COUNT;
-      if (column >= W || n + column >= p.n) continue;
-      const uint32_t box = own + column / kBoxColumns * kBoxBytes;
-      const int within = column % kBoxColumns;
-      T* to = d + (int64_t)m * p.dM + n + column;
+    for (int first = 0; first < 16; first += kRowsInFlight) {
+      uint32_t words[kRowsInFlight / kRowsAtOnce];
 #pragma unroll
-      for (int row = 0; row < 16; ++row, to += p.dM) {
-        if (m + row < p.m) storeOne<COUNT>(to, box + chunkAt(row, within / 8) + within % 8 * sizeof(T), n + column + COUNT <= p.n);
+      for (int row = 0; row < kRowsInFlight; row += kRowsAtOnce)
+        words[row / kRowsAtOnce] = loadShared4(box + chunkAt((first + row + upper) % 16, within / 8) + within % 8 * sizeof(T));
+#pragma unroll
+      for (int row = 0; row < kRowsInFlight; row += kRowsAtOnce) {
+        const uint32_t word = words[row / kRowsAtOnce];
+        const int left = first + row < rows ? columns - column : 0;
+        if (MAY_BE_BETWEEN) {
+          const uint32_t across = __funnelshift_r(word, __shfl_down_sync(0xffffffffu, word, 1), 16);
+          storeTwo(to + isBetween, isBetween ? across : word, left - isBetween);
+          if (isBetween && left > 0 && column == 0) *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(word);
+          isBetween ^= alternates;
+        } else {
+          storeTwo(to, word, left);
+        }
+        to += kRowsAtOnce * p.dM;
       }
     }
-    __syncwarp();
   }
 
-  template <int COUNT>
-  static __device__ __forceinline__ void storeOne(T* to, uint32_t from, bool isWhole) {
-    if (COUNT == 2 && isWhole) {
-      *reinterpret_cast<uint32_t*>(to) = loadShared4(from);
-      return;
-    }
-    uint16_t one;
-    asm volatile("ld.shared.b16 %0, [%1];" : "=h"(one) : "r"(from) : "memory");
-    *reinterpret_cast<uint16_t*>(to) = one;
+  // As many of two elements as there are.
+  static __device__ __forceinline__ void storeTwo(T* to, uint32_t word, int left) {
+    if (left >= 2) *reinterpret_cast<uint32_t*>(to) = word;
+    if (left == 1) *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(word);
   }
 };

@@ -5,7 +5,7 @@ import { bytesMoved } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
-import { packMicroseconds } from "./pack.ts";
+import { packedLineBytes, packMicroseconds } from "./pack.ts";
 import { type Operand, type Problem, swapped } from "./problem.ts";
 import {
   type GemmRow,
@@ -52,7 +52,9 @@ export interface Choice {
 interface Reading {
   readonly unit: "k" | "outer" | undefined;
   readonly grain: number;
-  /** The same for copies of whole grains, which must not pass the end of a single row: the memory may end there. */
+  /** Bytes up to 128 that each row begins at a multiple of. */
+  readonly line: number;
+  /** As `grain`, for copies of whole grains, which must not pass the end of a single row: the memory may end there. */
   readonly wholeGrain: number;
   /** Whether rows lie one behind another, and no axis runs backwards. */
   readonly isForward: boolean;
@@ -61,6 +63,10 @@ interface Reading {
 }
 
 const mostSkinnyRows = 4;
+/** That the L2 cache reads at once. */
+const sectorBytes = 32;
+/** Elements along k: shorter rows are not read often enough for a copy to pay. */
+const longRow = 512;
 const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];
 const maxWorkspaceBytes = 2 ** 28;
 
@@ -114,14 +120,10 @@ function fitsRows(row: GemmRow, problem: Problem, target: PlanTarget): boolean {
   return m <= row.rows && (row.rows === 1 || m > 1) && batch.length <= 3;
 }
 
-const packed: Reading = {
-  unit: "k",
-  grain: 16,
-  wholeGrain: 16,
-  isForward: true,
-  isPacked: true,
-  microseconds: 0,
-};
+function packedReading(k: number, type: FloatStorage, microseconds: number): Reading {
+  const line = packedLineBytes(k * bytesOfType(type));
+  return { unit: "k", grain: 16, line, wholeGrain: 16, isForward: true, isPacked: true, microseconds };
+}
 
 /** As it lies, and packed along k; only the latter where it costs nothing and is better. */
 function readingsOf(
@@ -133,18 +135,25 @@ function readingsOf(
   const unit = unitOf(operand, outer, problem.k);
   const { k } = problem;
   const [rows, columns, stride] = unit === "outer" ? [k, outer, operand.k] : [outer, k, operand.outer];
-  const grain = grainOf(operand, rows > 1 ? [stride] : []);
-  const wholeGrain = rows > 1 ? grain : grainOf(operand, [columns]);
+  const line = lineOf(operand, rows > 1 ? [stride] : []);
+  const grain = Math.min(16, line);
+  const wholeGrain = rows > 1 ? grain : Math.min(16, lineOf(operand, [columns]));
   const isForward = (rows === 1 || stride >= columns) && operand.batch.every((step) => step >= 0);
-  const asIs: Reading = { unit, grain, wholeGrain, isForward, isPacked: false, microseconds: 0 };
-  if (unit === "outer" && grain === 16 && options.isConstant(operand)) {
-    // Some kernels take rows along k alone.
-    return [asIs, packed];
+  const asIs: Reading = { unit, grain, line, wholeGrain, isForward, isPacked: false, microseconds: 0 };
+  const packed = (microseconds: number) => [asIs, packedReading(k, options.type, microseconds)];
+  const isOff = unit === "k" && isOffLines(line, k, options);
+  if (options.isConstant(operand)) {
+    // CUDA-core kernels take the constant as it lies, others rows along k alone, or in whole lines: packed for nothing.
+    return unit === "k" && wholeGrain === 16 && !isOff ? [asIs] : packed(0);
   }
-  if (unit !== undefined && wholeGrain === 16) return [asIs];
-  // CUDA-core kernels take the constant as it lies, all others take it packed, for nothing.
-  if (options.isConstant(operand)) return [asIs, packed];
-  return [asIs, { ...packed, microseconds: packMicroseconds(operand, outer, problem, options.target) }];
+  const isWorthLines = isOff && line < sectorBytes && k >= longRow;
+  if (unit !== undefined && wholeGrain === 16 && !isWorthLines) return [asIs];
+  return packed(packMicroseconds(operand, outer, problem, options.target));
+}
+
+/** Whether TMA's pieces of rows lie in two lines each, as those of packed rows do not. */
+function isOffLines(line: number, k: number, { type, target }: ChooseOptions): boolean {
+  return type !== "float32" && target.features.wgmma && line < packedLineBytes(k * bytesOfType(type));
 }
 
 function unitOf(operand: Operand, outer: number, k: number): Reading["unit"] {
@@ -153,11 +162,13 @@ function unitOf(operand: Operand, outer: number, k: number): Reading["unit"] {
   return k === 1 ? "k" : undefined;
 }
 
-/** Bytes up to 16 that divide every address: the operand's, and `more` elements away. */
-function grainOf(operand: Operand, more: readonly number[]): number {
+/** Bytes up to a line that divide every address: the operand's, and `more` elements away. */
+function lineOf(operand: Operand, more: readonly number[]): number {
   const bytes = bytesOfType(operand.view.type);
   const steps = [operand.view.offset, ...operand.batch, ...more];
-  return [16, 8, 4, 2].find((grain) => steps.every((step) => (step * bytes) % grain === 0)) ?? bytes;
+  return (
+    [128, 64, 32, 16, 8, 4, 2].find((grain) => steps.every((step) => (step * bytes) % grain === 0)) ?? bytes
+  );
 }
 
 /** Undefined where the row does not take operands that are read so. */
@@ -256,6 +267,8 @@ function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): G
     residualBytes: problem.residual === undefined ? 0 : bytesMoved([problem.residual.view]),
     aGrain: a.grain,
     bGrain: b.grain,
+    aLine: a.line,
+    bLine: b.line,
     sharedA: problem.a.batch.every((stride) => stride === 0),
     sharedB: problem.b.batch.every((stride) => stride === 0),
     first: problem.first.kind,

@@ -40,6 +40,9 @@ export interface GemmSize {
   /** Bytes that rows of the operands are aligned to: 16 or fewer. */
   readonly aGrain: number;
   readonly bGrain: number;
+  /** The same up to lines of the L2 cache, 128 bytes. */
+  readonly aLine: number;
+  readonly bLine: number;
   /** Whether the product of one batch reads an operand that all others read too. */
   readonly sharedA: boolean;
   readonly sharedB: boolean;
@@ -67,13 +70,10 @@ const stepClocks = 110;
  */
 const storeClocks = {
   tensor: { 8: 0.06, 2: 0.26, 1: 0.4 },
-  // Few warps store what many tiles' products wait for; the model of these kernels has the usual end in it.
-  // On an H100: 1024x50257x768 202 us, 4096x2730x1024 67.
-  hopper: { 8: 0, 2: 0.45, 1: 0.15 },
   // Sums of splits go through shared memory an element at a time.
   team: { 8: 0, 2: 0.6, 1: 0.95 },
 } as const;
-/** What was measured of convolutions, before their tiles stored neighbours side by side. */
+/** Where no neighbours are stored side by side. */
 export const oddStoreClocks = storeClocks.team;
 
 /** Of the launch alone: without the sum of its splits, and what packing operands takes. */
@@ -89,20 +89,13 @@ export function microsecondsOf(row: GemmRow, size: GemmSize, splits: number, tar
     const clocks = size.n % 8 === 0 ? 0 : results * each;
     return product + clocks / target.clocksPerMicrosecond;
   }
-  const stored =
-    product + (results * storeClocks[storeOf(row, size)][size.storeWidth]) / target.clocksPerMicrosecond;
-  // Formulas and residuals of blocks that stay are in their model.
-  if (row.kind === "hopper" && row.team === "none" && hasUsualEnds(size)) return stored;
+  // Stores, formulas and residuals of blocks that stay are in their model.
+  if (row.kind === "hopper" && row.team === "none" && hasUsualEnds(row, size)) return product;
+  const stores = storeClocks[row.kind === "tensor" ? "tensor" : "team"][size.storeWidth];
+  const stored = product + (results * stores) / target.clocksPerMicrosecond;
   const kind = row.kind === "tensor" ? "tensor" : row.team === "sum" ? "team" : "staying";
   const formulas = results * activationClocksOf(kind, size.first);
   return stored + formulas / target.clocksPerMicrosecond + size.residualBytes / target.bandwidth.dram;
-}
-
-/** How a row's tiles go out where they are not copied whole. */
-function storeOf(row: TensorRow | HopperRow, { isSideBySide }: GemmSize): keyof typeof storeClocks {
-  if (row.kind === "tensor") return "tensor";
-  // Blocks of 160 columns have no registers for it.
-  return isSideBySide && !sumsInTeam(row) && row.n !== 160 ? "hopper" : "team";
 }
 
 /** That a multiprocessor stores; a cluster's blocks store a part of what there is each. */
@@ -148,7 +141,7 @@ function hopperRowClocks(row: HopperRow, size: GemmSize, splits: number, target:
   const stored = (size.outputBytes * size.storeFactor) / 2;
   const work = { ...size, splits, stored, rowClocks: 0 };
   if (row.team === "sum") return teamSumClocks(row, work, matrixSumRates, memory, target);
-  if (splits === 1 && hasUsualEnds(size)) return hopperClocks(row, size, memory, target);
+  if (splits === 1 && hasUsualEnds(row, size)) return hopperClocks(row, size, memory, target);
   const share = dramShareOf(blocksOf(size, row.m, row.n, splits), target);
   return Math.max(stayingClocks(row, work, hopperRates, target), memory / share);
 }

@@ -60,6 +60,11 @@ const rates = {
   },
   /** For an element of ends that go through registers, a part of a tile after another: a residual, a formula. */
   parts: { residual: 0.848, formula: 0.364 },
+  /** For an element of rows off 16 bytes, which lanes store side by side: of even rows, and of odd ones (h100-gemm-lines.jsonl). */
+  sideBySide: {
+    even: { together: 0.43, turns: 0.17, pairs: 0.1 },
+    odd: { together: 0.55, turns: 0.28, pairs: 0.15 },
+  },
 } as const;
 
 /** Tiles of a block, beyond which the copy engine gets less. */
@@ -70,9 +75,9 @@ const stepOfColumns: ReadonlyMap<number, number> = new Map([
   [256, 38],
 ]);
 const tallRows = 256;
-/** Formulas that a tile's end is compiled for (core/plain-end.cuh), but where its columns leave no registers. */
+/** Formulas that a tile's end is compiled for (core/plain-end.cuh), but where its columns leave no registers; nor for stores side by side. */
 const formulas: ReadonlySet<ActivationKind> = new Set(["gelu", "geluTanh", "silu"]);
-const columnsWithoutFormulas = 160;
+export const columnsWithoutFormulas = 160;
 
 function wayOf(row: HopperRow): Way {
   if (row.together) return "together";
@@ -88,6 +93,7 @@ function elementClocks(row: HopperRow, size: GemmSize): { readonly end: number; 
   });
   const parts = (clocks: number) => ({ end: clocks, meanwhile: clocks });
   const each = [of(rates.stored, 1)];
+  if (size.storeWidth < 8) each.push(parts(rates.sideBySide[size.storeWidth === 2 ? "even" : "odd"][way]));
   const formula = activationClocksOf("staying", size.first) / activationClocksOf("staying", "gelu");
   const isCompiled = formulas.has(size.first) && row.n !== columnsWithoutFormulas;
   if (isCompiled && size.residualBytes === 0) each.push(of(rates.gelu, formula));
@@ -101,9 +107,11 @@ function elementClocks(row: HopperRow, size: GemmSize): { readonly end: number; 
   };
 }
 
-/** Whether its ends are those that the rates are of: halves in whole groups of eight. */
-export function hasUsualEnds({ storeWidth, storeFactor, outputBytes }: GemmSize): boolean {
-  return storeWidth === 8 && storeFactor === 1 && outputBytes === 2;
+/** Whether its ends are those that the rates are of: halves in whole groups of eight, or in rows that are stored side by side. */
+export function hasUsualEnds({ n }: HopperRow, size: GemmSize): boolean {
+  const { storeWidth, storeFactor, outputBytes, isSideBySide } = size;
+  if (outputBytes !== 2) return false;
+  return storeWidth === 8 ? storeFactor === 1 : isSideBySide && n !== columnsWithoutFormulas;
 }
 
 /** Beside the launch, of usual ends. `memory`: clocks of operands read and results written once, at DRAM's rate. */
@@ -122,7 +130,7 @@ function computeClocks(row: HopperRow, size: GemmSize, tiles: number, target: Pl
   const elements = (row.m * row.n) / (row.together ? 2 : 1);
   const end = rates.end[way] + each.end * elements;
   const steps = Math.ceil(size.k / row.k);
-  const product = steps * stepClocks(row, way, waves, target);
+  const product = steps * stepClocks(row, size, way, waves, target);
   if (way === "together") return Math.ceil(waves) * (product + end);
   const blocks = way === "pairs" ? 2 : 1;
   const hidden = Math.max(product, (product + end) / 2);
@@ -132,11 +140,11 @@ function computeClocks(row: HopperRow, size: GemmSize, tiles: number, target: Pl
   return (Math.ceil(waves / blocks) - 1) * perTile + hidden + end;
 }
 
-function stepClocks(row: HopperRow, way: Way, waves: number, target: PlanTarget): number {
+function stepClocks(row: HopperRow, size: GemmSize, way: Way, waves: number, target: PlanTarget): number {
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const { once, long, longest } = rates.copies;
   const copies = waves > mostTiles ? longest : waves > manyTiles ? long : once;
-  const fetch = fetchClocks(row, { rowClocks: 0 }, waves, copies, target);
+  const fetch = fetchClocks(row, { ...size, rowClocks: 0 }, waves, copies, target);
   const alone = multiply + rates.step[way] + (row.together ? (stepOfColumns.get(row.n) ?? 0) : 0);
   if (way === "pairs") {
     const together = Math.min(2, Math.ceil(waves));

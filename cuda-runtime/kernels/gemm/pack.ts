@@ -1,4 +1,4 @@
-/** @file An operand of a product, copied to rows along k that start on 16 bytes. */
+/** @file An operand of a product, copied to rows along k that begin at lines of the L2 cache. */
 import type { Emitter } from "../../ir/emitter.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType } from "../../ir/storage.ts";
@@ -18,12 +18,25 @@ interface Packing {
   readonly axes: readonly number[];
 }
 
+const grainBytes = 16;
+const lineBytes = 128;
+
+/**
+ * Bytes that packed rows of so many begin at multiples of: whole lines, or as short a part of one as a row lies in. TMA fetches rows of 8,208 bytes at half
+ * the rate of rows of 8,192 or 8,320, since each of its pieces of 128 bytes is in two lines and five sectors (bench/measurements/h100-gemm-lines.jsonl).
+ */
+export function packedLineBytes(rowBytes: number): number {
+  for (let bytes = grainBytes; bytes < lineBytes; bytes *= 2) if (rowBytes <= bytes) return bytes;
+  return lineBytes;
+}
+
 function packingOf({ batch, k }: Sizes, operand: Operand, outer: number): Packing {
   const { view } = operand;
   const axes = [...batch.keys()].filter((axis) => operand.batch[axis] !== 0);
   const sizes = axes.map((axis) => batch[axis] ?? 1);
-  const perRow = 16 / bytesOfType(view.type);
-  const padded = Math.ceil(k / perRow) * perRow;
+  const bytes = bytesOfType(view.type);
+  const line = packedLineBytes(k * bytes) / bytes;
+  const padded = Math.ceil(k / line) * line;
   const from: View = {
     ...view,
     shape: [...sizes, outer, k],

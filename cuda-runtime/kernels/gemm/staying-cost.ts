@@ -99,7 +99,9 @@ export function dramShareOf(tiles: number, { multiprocessors }: PlanTarget): num
   return tiles <= multiprocessors ? few : many;
 }
 
-export interface StayingWork extends Pick<GemmSize, "m" | "n" | "k" | "batch"> {
+export interface StayingWork
+  extends Pick<GemmSize, "m" | "n" | "k" | "batch">,
+    Partial<Pick<GemmSize, "aLine" | "bLine">> {
   readonly splits: number;
   /** Halves that are written and read for an element of the result. */
   readonly stored: number;
@@ -148,18 +150,38 @@ export function stayingClocks(
 /** Below it the L2 is no faster for each multiprocessor. */
 const fewestWaves = 0.5;
 
+/** Of the copy engine, for a row of a stage of which each piece of 128 bytes lies in two lines, by the bytes that rows begin at multiples of. */
+const lineClocks: readonly (readonly [line: number, clocks: number])[] = [
+  [128, 0],
+  [64, 0.6],
+  [32, 1.5],
+  [0, 3.3],
+];
+
+function lineClocksOf(bytes: number): number {
+  return lineClocks.find(([line]) => bytes >= line)?.[1] ?? 0;
+}
+
 /** Of a stage, where a multiprocessor has so many waves of tiles. */
 export function fetchClocks(
   row: HopperRow,
-  { rowClocks, columnClocks }: Pick<StayingWork, "rowClocks" | "columnClocks">,
+  {
+    k,
+    rowClocks,
+    columnClocks,
+    aLine = 128,
+    bLine = 128,
+  }: Omit<StayingWork, "m" | "n" | "batch" | "splits" | "stored">,
   waves: number,
   copies: number,
   target: PlanTarget,
 ): number {
   if (columnClocks !== undefined)
     return (row.m * rowClocks + row.n * columnClocks) * Math.min(1, Math.max(fewestWaves, waves));
-  const bytes = (stageBytes(row) * Math.min(1, waves)) / (copies * target.bytesPerClock.copyEngine);
-  return Math.max(bytes, row.m * rowClocks);
+  const bytes = stageBytes(row) / (copies * target.bytesPerClock.copyEngine);
+  const filled = k / (Math.ceil(k / row.k) * row.k);
+  const lines = filled * (row.m * lineClocksOf(aLine) + row.n * lineClocksOf(bLine));
+  return Math.max((bytes + lines) * Math.min(1, waves), row.m * rowClocks);
 }
 
 /**

@@ -10,8 +10,9 @@ import { thinBlocks, thinShapeOf } from "./thin.ts";
 
 /** Clocks of a multiprocessor for an element of every product: rounding and storing. */
 const endClocks = 0.107;
-/** More of an element whose rows take no copies of boxes. */
-const oddStoreClocks = { 8: 0, 2: 0.34, 1: 0.11 } as const;
+/** More of an element whose rows take no copies of boxes; and times that its bytes count then (bench/measurements/h100-gemm-lines.jsonl). */
+const oddStoreClocks = { 8: 0, 2: 0.05, 1: 0.13 } as const;
+const oddStoreBytes = { 8: 1, 2: 1, 1: 1.5 } as const;
 /** Of a multiprocessor for a tile. */
 const issueClocks = 275;
 /** Until the first tile's rows are there, and from the last products until all is stored. */
@@ -45,7 +46,7 @@ export function thinMicroseconds(row: ThinRow, size: GemmSize, target: PlanTarge
   const own = rounds * Math.max(Math.ceil(blocks / multiprocessors) * work, alone);
   const stored = tilesN > 1 && (2 * row.width) % sectorBytes !== 0 ? partialSectors : 1;
   const read = m * k * (1 + againShare * (tilesN - 1)) + n * k;
-  const bytes = 2 * (read + m * n * stored) + size.residualBytes;
+  const bytes = 2 * (read + m * n * stored * oddStoreBytes[size.storeWidth]) + size.residualBytes;
   const memory = bytes / (dramShare * bytesPerClock.dram * multiprocessors);
   const start = startClocks[m < fewRows ? "few" : "many"] + (m < fewestRows ? unknownClocks : 0);
   const clocks = start + share * Math.max(own, memory);
