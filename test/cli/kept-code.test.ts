@@ -62,6 +62,17 @@ describe.skipIf(isNodesOwn)("code kept between runs", () => {
     expect(statSync(theOne()).mtimeMs).toBe(before);
   });
 
+  test("grows by what a later run compiles beyond it, and is left alone by the next such run", () => {
+    run(["a.onnx"]);
+    const small = statSync(theOne()).size;
+    const large = ["-f", "html", path.resolve("fixtures/zoo/seg_unet.onnx")];
+    run(large);
+    const { size, mtimeMs } = statSync(theOne());
+    expect(size).toBeGreaterThan(1.05 * small);
+    run(large);
+    expect(statSync(theOne()).mtimeMs).toBe(mtimeMs);
+  });
+
   test("is kept by threads too, and by no run that linted nothing", () => {
     expect(run(["--help"]).status).toBe(0);
     expect(run(["absent.onnx"]).status).toBe(2);
@@ -78,7 +89,7 @@ describe.skipIf(isNodesOwn)("code kept between runs", () => {
       rmSync(path.join(bench.folder.path, "cache"), { recursive: true, force: true });
       run([...names, "-j", "8"]);
       const before = statSync(theOne()).mtimeMs;
-      run(["a.onnx"]);
+      run([...names, "-j", "8"]);
       expect(statSync(theOne()).mtimeMs).toBe(before);
     }
   });
