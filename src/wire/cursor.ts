@@ -301,7 +301,9 @@ export class Cursor {
     let low = 0;
     let high = 0;
     const available = Math.min(10, this.#end - this.#position);
-    const near = Math.min(available, this.#ahead(this.#position));
+    const at = this.#position - this.#windowStart;
+    const isHere = at >= 0 && at + available <= this.#filled;
+    const near = isHere ? available : Math.min(available, this.#ahead(this.#position));
     let window = this.#bytes(this.#position, near);
     for (let i = 0; i < available; i++) {
       if (i === near) window = this.#bytes(this.#position, available);
