@@ -43,10 +43,11 @@ const shared = {
   external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
   // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
   // Of assert it needs two functions, and Node reads four modules for it.
-  // On import of node:process Node reads all of its exports.
+  // On import of node:process Node reads all of its exports, and on that of node:crypto seventeen modules.
   alias: {
     "string-width": "./src/report/text-width.ts",
     assert: "./src/report/yargs-assert.ts",
+    "node:crypto": "./src/report/late-crypto.ts",
     "node:process": "./src/report/global-process.ts",
   },
   minifyWhitespace: true,
