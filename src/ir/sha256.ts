@@ -44,9 +44,10 @@ export class Sha256 {
     view.setUint32(padding.length - 8, Math.floor(bits / 2 ** 32));
     view.setUint32(padding.length - 4, bits >>> 0);
     this.update(padding);
-    const bytes = [...this.#state].flatMap((word) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 255));
-    if (encoding === "base64") return btoa(bytes.map((byte) => String.fromCharCode(byte)).join(""));
-    return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    const words = [...this.#state];
+    if (encoding === "hex") return words.map((word) => word.toString(16).padStart(8, "0")).join("");
+    const bytes = words.flatMap((word) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 255));
+    return btoa(bytes.map((byte) => String.fromCharCode(byte)).join(""));
   }
 
   #mix(): void {
