@@ -20,7 +20,7 @@ const mostBytes = 64 << 20;
 
 export interface KeptCode {
   readonly code: Buffer;
-  /** What V8 had compiled, of Node's own as well, at the end of the run that kept it. */
+  /** What V8 had compiled, of Node's own as well, at the end of the run that kept it; 0 where a thread did. */
   readonly compiledBytes: number;
 }
 

@@ -28,8 +28,11 @@ export interface Loaded<Program> {
   readonly keepCompiled: () => void;
 }
 
-/** `file`: a CommonJS script whose name changes with its text, and whose exports are a `Program`. */
-export function loadProgram<Program>(file: URL): Loaded<Program> {
+/**
+ * `file`: a CommonJS script whose name changes with its text, and whose exports are a `Program`. What a thread compiles is kept until a run of its own
+ * comes, which needs more than threads do: what prints, for one.
+ */
+export function loadProgram<Program>(file: URL, { inThread = false } = {}): Loaded<Program> {
   if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(laterOptimizing.flag);
   const require = nodeModule.createRequire(file);
   const path = fileURLToPath(file);
@@ -45,16 +48,18 @@ export function loadProgram<Program>(file: URL): Loaded<Program> {
   });
   const module = { exports: {} };
   script.runInThisContext()(module.exports, require, module, path, dirname(path), importModule);
-  const enough = script.cachedDataRejected === true ? 0 : leastGrowth * (kept?.compiledBytes ?? 0);
+  const keptBytes = script.cachedDataRejected === true ? undefined : kept?.compiledBytes;
   let isDecided = keptPath === undefined;
   return {
     program: module.exports as Program,
     keepCompiled() {
       if (keptPath === undefined || isDecided) return;
       isDecided = true;
-      // V8 walks its heap for it, which takes as long as compiling a hundredth of the program.
-      const compiledBytes = getHeapCodeStatistics().bytecode_and_metadata_size;
-      if (compiledBytes > enough) writeKeptCode(keptPath, { code: script.createCachedData(), compiledBytes });
+      if (inThread && keptBytes !== undefined) return;
+      // V8 walks its heap for it: 2 to 3 ms.
+      const compiledBytes = inThread ? 0 : getHeapCodeStatistics().bytecode_and_metadata_size;
+      if (keptBytes === undefined || compiledBytes > leastGrowth * keptBytes)
+        writeKeptCode(keptPath, { code: script.createCachedData(), compiledBytes });
     },
   };
 }

@@ -78,8 +78,12 @@ describe.skipIf(isNodesOwn)("code kept between runs", () => {
     expect(run(["absent.onnx"]).status).toBe(2);
     expect(kept()).toEqual([]);
     const first = run(["a.onnx", "b.onnx", "-j", "2"]);
-    theOne();
+    const { size } = statSync(theOne());
     expect(run(["a.onnx", "b.onnx", "-j", "2"])).toEqual(first);
+    expect(statSync(theOne()).size).toBe(size);
+    // What prints is not compiled in threads.
+    run(["a.onnx"]);
+    expect(statSync(theOne()).size).toBeGreaterThan(size);
   });
 
   test("is kept whole by runs and threads that end at the same moment", () => {
