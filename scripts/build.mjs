@@ -43,10 +43,11 @@ const shared = {
   external: Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
   // yargs measures help texts with it; on import it makes an Intl.Segmenter, a third of the time that a start takes.
   // Of assert it needs two functions, and Node reads four modules for it.
-  // On import of node:process Node reads all of its exports.
+  // On import of node:process Node reads all of its exports, and on that of node:crypto seventeen modules.
   alias: {
     "string-width": "./src/report/text-width.ts",
     assert: "./src/report/yargs-assert.ts",
+    "node:crypto": "./src/report/late-crypto.ts",
     "node:process": "./src/report/global-process.ts",
   },
   minifyWhitespace: true,
@@ -57,24 +58,35 @@ const shared = {
   logLevel: "warning",
   metafile: true,
 };
+/** What lies in dist/bin/. */
+const script = {
+  ...shared,
+  outdir: join(dist, "bin"),
+  format: "cjs",
+  define: { "import.meta.url": "tcLintScriptUrl" },
+  banner: { js: 'const tcLintScriptUrl=require("node:url").pathToFileURL(__filename).href;' },
+};
 // One script, as V8 keeps the compiled code of scripts (docs/adr/0040). It lies where chunks do, one folder below dist/.
 const program = await build({
-  ...shared,
+  ...script,
   entryPoints: { program: "src/cli/program.ts" },
   entryNames: "[name]-[hash]",
-  outdir: join(dist, "bin"),
   outExtension: { ".js": ".cjs" },
-  format: "cjs",
-  define: { "import.meta.url": "tcLintProgramUrl" },
-  banner: { js: 'const tcLintProgramUrl=require("node:url").pathToFileURL(__filename).href;' },
 });
 const [programFile] = Object.keys(program.metafile.outputs);
 await inAscii(join(root, programFile));
+const builtProgramFile = JSON.stringify(basename(programFile));
+// No module: to start one, Node prepares its loader of modules, and reads all that node:fs exports.
+const executable = await build({
+  ...script,
+  entryPoints: { "tc-lint": "src/cli/bin.ts" },
+  define: { ...script.define, builtProgramFile },
+});
+await writeFile(join(dist, "bin/package.json"), `${JSON.stringify({ type: "commonjs" })}\n`);
 // Each in one file: whoever starts a process or a thread waits for it.
 const starts = await build({
   ...shared,
   entryPoints: {
-    "bin/tc-lint": "src/cli/bin.ts",
     worker: "src/cli/worker.ts",
     "memory-watch": "src/limits/memory-watch.ts",
     "load-watch": "src/limits/load-watch.ts",
@@ -82,7 +94,7 @@ const starts = await build({
   },
   outdir: dist,
   format: "esm",
-  define: { builtProgramFile: JSON.stringify(basename(programFile)) },
+  define: { builtProgramFile },
 });
 const modules = await build({
   ...shared,
@@ -98,7 +110,7 @@ const modules = await build({
   splitting: true,
   format: "esm",
 });
-const builds = [program, starts, modules].map(({ metafile }) => metafile);
+const builds = [program, executable, starts, modules].map(({ metafile }) => metafile);
 const metafile = {
   inputs: Object.assign({}, ...builds.map(({ inputs }) => inputs)),
   outputs: Object.assign({}, ...builds.map(({ outputs }) => outputs)),

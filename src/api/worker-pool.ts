@@ -1,11 +1,12 @@
 /** @file Several models at once, each in a worker thread; one that takes its worker down fails alone. */
 import { getHeapStatistics } from "node:v8";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { memoryShare } from "../ir/memory.ts";
 import { SharedText } from "../ir/running.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import { type Limits, memoryAdvice, secondsFor, type Task, tooLarge, tooLate } from "../limits/guard.ts";
 import { isHeapLimitGiven } from "../limits/heap.ts";
+import { threads } from "../limits/threads.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { scenarioName } from "../settings/scenarios.ts";
 import { failureOf } from "./failed-report.ts";
@@ -94,7 +95,7 @@ export class Slot<Answer extends object> {
     const task: Task = { path, doing, ...this.#limits };
     const seconds = secondsFor(task);
     this.#running.write(undefined);
-    this.#worker ??= new Worker(this.#url, {
+    this.#worker ??= new (threads().Worker)(this.#url, {
       workerData: this.#running.buffer,
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#heapBytes / 2 ** 20) },
     });

@@ -6,10 +6,13 @@ import type { Program } from "./program.ts";
 import { programFile } from "./program-file.ts";
 import { withGuardedStdout, writeStdout } from "./stdout.ts";
 
-const args = process.argv.slice(2);
-if (args.length === 1 && args[0] === "--version") {
-  await withGuardedStdout(() => writeStdout(`${version}\n`));
-} else {
+void start(process.argv.slice(2));
+
+async function start(args: readonly string[]): Promise<void> {
+  if (args.length === 1 && args[0] === "--version") {
+    await withGuardedStdout(() => writeStdout(`${version}\n`));
+    return;
+  }
   const { program, keepCompiled } = loadProgram<Program>(new URL(`./${programFile}`, import.meta.url));
   await program.run(args, new URL("../worker.js", import.meta.url), keepCompiled);
 }

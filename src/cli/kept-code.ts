@@ -13,8 +13,16 @@ import { userCache } from "../files/user-cache.ts";
 const ending = ".code";
 /** Of versions and sets of flags: runs under several Nodes each have theirs. */
 const mostFiles = 4;
+/** Behind the code: `compiledBytes`, and a checksum of all before it. */
+const sizeBytes = 4;
 const checksumBytes = 4;
 const mostBytes = 64 << 20;
+
+export interface KeptCode {
+  readonly code: Buffer;
+  /** What V8 had compiled, of Node's own as well, at the end of the run that kept it; 0 where a thread did. */
+  readonly compiledBytes: number;
+}
 
 /** Where code of this program is kept by this Node; undefined where none is to be. Node's own variables of the same meaning are heeded. */
 export function keptCodePath(programPath: string): string | undefined {
@@ -28,24 +36,28 @@ export function keptCodePath(programPath: string): string | undefined {
 }
 
 /** Undefined where there is none that can be trusted. */
-export function readKeptCode(path: string): Buffer | undefined {
+export function readKeptCode(path: string): KeptCode | undefined {
   return unlessRefused(() => {
     const bytes = readOwnFile(path, mostBytes)?.bytes;
-    if (bytes === undefined || bytes.length < checksumBytes) return undefined;
-    const code = bytes.subarray(0, -checksumBytes);
-    return crc32(code) === bytes.readUInt32LE(code.length) ? code : undefined;
+    if (bytes === undefined || bytes.length < sizeBytes + checksumBytes) return undefined;
+    const checked = bytes.subarray(0, -checksumBytes);
+    if (crc32(checked) !== bytes.readUInt32LE(checked.length)) return undefined;
+    const code = checked.subarray(0, -sizeBytes);
+    return { code, compiledBytes: checked.readUInt32LE(code.length) };
   });
 }
 
 /** The oldest of more than a few go. */
-export function writeKeptCode(path: string, code: Buffer): void {
+export function writeKeptCode(path: string, { code, compiledBytes }: KeptCode): void {
   const folder = dirname(path);
   unlessRefused(() => {
     if (!isOwn(statSync(firstThere(folder)).uid)) return;
     makeFolder(folder, 0o700);
+    const size = Buffer.alloc(sizeBytes);
+    size.writeUInt32LE(compiledBytes);
     const checksum = Buffer.alloc(checksumBytes);
-    checksum.writeUInt32LE(crc32(code));
-    writeOwnFile(path, Buffer.concat([code, checksum]));
+    checksum.writeUInt32LE(crc32(size, crc32(code)));
+    writeOwnFile(path, Buffer.concat([code, size, checksum]));
     pruneOwnFiles(folder, ending, ({ files }) => files > mostFiles);
   });
 }

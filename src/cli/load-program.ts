@@ -6,7 +6,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { setFlagsFromString } from "node:v8";
+import { getHeapCodeStatistics, setFlagsFromString } from "node:v8";
 import * as vm from "node:vm";
 import { importModule } from "../ir/import-module.ts";
 import { keptCodePath, readKeptCode, writeKeptCode } from "./kept-code.ts";
@@ -18,15 +18,21 @@ import { keptCodePath, readKeptCode, writeKeptCode } from "./kept-code.ts";
  */
 const laterOptimizing = { v8: "11.3.", flag: "--interrupt-budget=1000000" };
 
+/** By how much more a run must have compiled than the one that kept its code: the next run like it saves as much time as writing takes. */
+const leastGrowth = 1.05;
+
 /** A program that was loaded. */
 export interface Loaded<Program> {
   readonly program: Program;
-  /** Keeps what is compiled by now for runs to come; where that is done already, or is Node's to do, nothing. */
+  /** Keeps what is compiled by now for runs to come; where about as much is kept, or that is Node's to do, nothing. */
   readonly keepCompiled: () => void;
 }
 
-/** `file`: a CommonJS script whose name changes with its text, and whose exports are a `Program`. */
-export function loadProgram<Program>(file: URL): Loaded<Program> {
+/**
+ * `file`: a CommonJS script whose name changes with its text, and whose exports are a `Program`. What a thread compiles is kept until a run of its own
+ * comes, which needs more than threads do: what prints, for one.
+ */
+export function loadProgram<Program>(file: URL, { inThread = false } = {}): Loaded<Program> {
   if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(laterOptimizing.flag);
   const require = nodeModule.createRequire(file);
   const path = fileURLToPath(file);
@@ -35,19 +41,25 @@ export function loadProgram<Program>(file: URL): Loaded<Program> {
     return { program: require(path), keepCompiled: () => {} };
   }
   const keptPath = keptCodePath(path);
-  const cachedData = keptPath === undefined ? undefined : readKeptCode(keptPath);
+  const kept = keptPath === undefined ? undefined : readKeptCode(keptPath);
   const script = new vm.Script(wrappedText(path), {
     filename: path,
-    ...(cachedData && { cachedData }),
+    ...(kept && { cachedData: kept.code }),
   });
   const module = { exports: {} };
   script.runInThisContext()(module.exports, require, module, path, dirname(path), importModule);
-  let isKept = cachedData !== undefined && script.cachedDataRejected !== true;
+  const keptBytes = script.cachedDataRejected === true ? undefined : kept?.compiledBytes;
+  let isDecided = keptPath === undefined;
   return {
     program: module.exports as Program,
     keepCompiled() {
-      if (keptPath !== undefined && !isKept) writeKeptCode(keptPath, script.createCachedData());
-      isKept = true;
+      if (keptPath === undefined || isDecided) return;
+      isDecided = true;
+      if (inThread && keptBytes !== undefined) return;
+      // V8 walks its heap for it: 2 to 3 ms.
+      const compiledBytes = inThread ? 0 : getHeapCodeStatistics().bytecode_and_metadata_size;
+      if (keptBytes === undefined || compiledBytes > leastGrowth * keptBytes)
+        writeKeptCode(keptPath, { code: script.createCachedData(), compiledBytes });
     },
   };
 }

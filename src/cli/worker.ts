@@ -3,5 +3,6 @@ import { loadProgram } from "./load-program.ts";
 import type { Program } from "./program.ts";
 import { programFile } from "./program-file.ts";
 
-const { program, keepCompiled } = loadProgram<Program>(new URL(`./bin/${programFile}`, import.meta.url));
+const file = new URL(`./bin/${programFile}`, import.meta.url);
+const { program, keepCompiled } = loadProgram<Program>(file, { inThread: true });
 await program.serve(keepCompiled);

@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
+import { threads } from "../limits/threads.ts";
 
 /** A module and what it imports, as addresses. */
 export type Import = readonly [from: string, to: string];
@@ -44,9 +45,9 @@ export class ModuleGraph {
   #receive(): void {
     if (this.#port === undefined) return;
     for (
-      let next = receiveMessageOnPort(this.#port);
+      let next = threads().receiveMessageOnPort(this.#port);
       next !== undefined;
-      next = receiveMessageOnPort(this.#port)
+      next = threads().receiveMessageOnPort(this.#port)
     )
       this.note(next.message as Import);
   }

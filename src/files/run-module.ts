@@ -2,10 +2,10 @@
 import { Console } from "node:console";
 import * as modules from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { MessageChannel } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
 import { importModule } from "../ir/import-module.ts";
 import { loadWithin } from "../limits/loading.ts";
+import { threads } from "../limits/threads.ts";
 import { loadedScripts, ModuleGraph } from "./module-graph.ts";
 import { ranModules } from "./ran-modules.ts";
 
@@ -95,7 +95,7 @@ function lendOwnModules(): void {
 }
 
 function lendInThread(): void {
-  const { port1, port2 } = new MessageChannel();
+  const { port1, port2 } = new (threads().MessageChannel)();
   imports.listen(port1);
   modules.register(`data:text/javascript,${encodeURIComponent(threadHook())}`, {
     parentURL: import.meta.url,

@@ -2,6 +2,7 @@
 import type { TensorRef } from "../ir/model.ts";
 import { Patch } from "../ir/patch.ts";
 import { applyPatch, type PatchedModel } from "../onnx/apply.ts";
+import { copiedNodes } from "../onnx/copied-nodes.ts";
 import { modelFromSource, type OpenModel } from "../onnx/read-model.ts";
 import { maxModelBytes } from "../onnx/size-limit.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
@@ -13,10 +14,13 @@ import { compact } from "./compact.ts";
 /** The model after a patch, as if it had been written and read again. */
 export function patched(model: OpenModel, patch: Patch, dataLocation: string): OpenModel {
   const { model: whole, data } = applyPatch(model, model.source, patch, dataLocation);
+  const { graph, source, hasNodeMetadata } = model;
+  const byOffset = copiedNodes(graph.nodes, source, whole);
   const segments = compact(whole);
   const made = new Map(model.files.made);
   if (data !== undefined) made.set(dataLocation, new SegmentSource(dataLocation, data));
-  return modelFromSource(new SegmentSource(model.path, segments), model.files.with(made));
+  const copied = { byOffset, hasNodeMetadata };
+  return modelFromSource(new SegmentSource(model.path, segments), model.files.with(made), copied);
 }
 
 /**

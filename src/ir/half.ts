@@ -14,18 +14,19 @@ export function halfBits(value: number): number {
 export function halfBitsOfFloat(bits: number): number {
   const sign = (bits >>> 16) & 0x8000;
   const magnitude = bits & 0x7fff_ffff;
+  // Nearly every weight is normal in both. A carry out of the fraction is the next exponent, up to infinity.
+  if (magnitude >= 0x3880_0000 && magnitude < 0x4780_0000)
+    return sign | ((magnitude - 0x3800_0000 + 0x0fff + ((magnitude >>> 13) & 1)) >>> 13);
   if (magnitude > 0x7f80_0000) return sign | 0x7e00;
   if (magnitude >= 0x4780_0000) return sign | 0x7c00;
   if (magnitude < 0x3300_0000) return sign;
-  const exponent = (magnitude >>> 23) - 112;
-  const shift = exponent <= 0 ? 14 - exponent : 13;
-  const fraction = (magnitude & 0x007f_ffff) | (exponent <= 0 ? 0x0080_0000 : 0);
+  const shift = 126 - (magnitude >>> 23);
+  const fraction = (magnitude & 0x007f_ffff) | 0x0080_0000;
   const kept = fraction >>> shift;
   const dropped = fraction & ((1 << shift) - 1);
   const half = 1 << (shift - 1);
   const up = dropped > half || (dropped === half && (kept & 1) === 1) ? 1 : 0;
-  // A carry out of the fraction is the next exponent, up to infinity.
-  return sign | ((exponent <= 0 ? 0 : exponent << 10) + kept + up);
+  return sign | (kept + up);
 }
 
 /** bfloat16 bits of a number, rounded to nearest even. */

@@ -7,13 +7,14 @@
 import { statSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext, Script } from "node:vm";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
 import { bytesText, memoryShare } from "../ir/memory.ts";
 import { forgetStopped, stoppedIn } from "../ir/running.ts";
 import { timerMilliseconds } from "../ir/time.ts";
 import { liveBound } from "./heap.ts";
 import { type OnRead, ReadTooMuch } from "./reading.ts";
+import { threads } from "./threads.ts";
 import { type WatchData, watchBytes, watchStates } from "./watched.ts";
 
 /** What the user allows; undefined leaves it to what the file justifies. */
@@ -275,7 +276,7 @@ class MemoryWatch {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL("../memory-watch.js", import.meta.url), {
+    const worker = new (threads().Worker)(new URL("../memory-watch.js", import.meta.url), {
       workerData: this.#data,
       stdin: false,
       resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },

@@ -2,9 +2,10 @@
  * @file A limit of time for loading code of a project: a configuration, a plugin (docs/adr/0014-budgets.md). `import` is asynchronous, so
  * that no script of node:vm has the module's own code inside, as guard.ts has other work: the inspector ends it, asked by a thread.
  */
-import { isMainThread, Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
 import { timerMilliseconds } from "../ir/time.ts";
+import { threads } from "./threads.ts";
 import { type LoadWatchData, loadStates } from "./watched.ts";
 
 /** Of code that declares what is looked for; whatever it imports is read within milliseconds. */
@@ -24,7 +25,7 @@ export async function loadWithin<T>(
   const milliseconds = timerMilliseconds(seconds);
   const end = performance.now() + milliseconds;
   const state = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const watch = isMainThread
+  const watch = threads().isMainThread
     ? watchLoading({ state, milliseconds: milliseconds + graceMilliseconds })
     : undefined;
   let look = () => {};
@@ -55,7 +56,7 @@ function tooLate(shown: string, seconds: number): InputError {
 }
 
 function watchLoading(data: LoadWatchData): Worker {
-  const worker = new Worker(new URL("../load-watch.js", import.meta.url), {
+  const worker = new (threads().Worker)(new URL("../load-watch.js", import.meta.url), {
     workerData: data,
     stdin: false,
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },

@@ -1,5 +1,4 @@
 /** @file One finding as data: what it says, where it is, what it is known by from run to run. */
-import { createHash } from "node:crypto";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import type { RawFinding } from "./group.ts";
@@ -20,10 +19,6 @@ export function identityOf(
   const occurrence = occurrences.get(identity) ?? 0;
   occurrences.set(identity, occurrence + 1);
   return `${identity}\u0000${occurrence}`;
-}
-
-export function fingerprintOf(identity: string): string {
-  return createHash("sha256").update(identity).digest("hex").slice(0, 32);
 }
 
 export function describe(

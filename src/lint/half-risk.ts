@@ -1,7 +1,7 @@
 /** @file What half precision cannot hold: constants out of its range, and operators that leave it. */
 import type { Scope } from "../facts/scope.ts";
 import type { DType } from "../ir/dtype.ts";
-import { maxOf } from "../ir/lists.ts";
+import { finiteRange, maxOf } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isSquare, movesElements, traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "../workload/constants.ts";
@@ -100,12 +100,8 @@ function isMasking({ domain, opType }: Node): boolean {
 }
 
 function constantRisk(node: Node, elements: readonly number[]): Risk | undefined {
-  let [largest, lowest] = [0, 0];
-  for (const element of elements) {
-    if (!Number.isFinite(element)) continue;
-    if (Math.abs(element) > Math.abs(largest)) largest = element;
-    if (element < lowest) lowest = element;
-  }
+  const { lowest, highest } = finiteRange(elements);
+  const largest = -lowest > highest ? lowest : highest;
   if (Math.abs(largest) > halfMax) {
     if (node.domain === "" && bounding.has(node.opType)) return undefined;
     const isMask = lowest < -halfMax && isMasking(node);

@@ -1,4 +1,5 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
+import { fingerprintOf } from "../ir/fingerprint.ts";
 import { counted as countedText } from "../ir/format.ts";
 import { pushAll } from "../ir/lists.ts";
 import {
@@ -12,7 +13,7 @@ import {
   stepIn,
 } from "./claims.ts";
 import type { LintContext } from "./context.ts";
-import { describe, fingerprintOf, identityOf } from "./describe.ts";
+import { describe, identityOf } from "./describe.ts";
 import { commandOf } from "./ends.ts";
 import {
   type Group,

@@ -1,7 +1,8 @@
 /** @file What somebody switched off: counted, listed where that is asked for, and told from what was switched off in vain. */
+import { fingerprintOf } from "../ir/fingerprint.ts";
 import { labelOf, type Model } from "../ir/model.ts";
 import { nodesOf } from "../ir/nodes.ts";
-import { describe, fingerprintOf, identityOf } from "./describe.ts";
+import { describe, identityOf } from "./describe.ts";
 import type { RawFinding } from "./group.ts";
 import type { NoticeReport, SuppressedFinding } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";

@@ -3,6 +3,7 @@ import type { Attribute } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
 import { type AttributeDraft, attributeValue, lenientText, maxTextBytes } from "./attribute.ts";
 import { exactly, intern } from "./compact.ts";
+import { type CopiedNodes, draftOfCopy, isPlace } from "./copied-nodes.ts";
 import { DraftGraph, DraftNode, type NamedType } from "./draft.ts";
 import { annotationFields, attributeFields, graphFields, nodeFields } from "./fields.ts";
 import { decodeSparse } from "./sparse.ts";
@@ -25,10 +26,13 @@ export interface DecodeState {
   hasNodeMetadata: boolean;
   /** By their bytes. */
   readonly attributes: Map<string, Attribute>;
+  /** Of the main graph. */
+  readonly copied: CopiedNodes;
 }
 
-export function freshState(): DecodeState {
-  return { nodes: 0, subgraphs: 0, depth: 0, hasNodeMetadata: false, attributes: new Map() };
+export function freshState(copied: CopiedNodes): DecodeState {
+  const { hasNodeMetadata } = copied;
+  return { nodes: 0, subgraphs: 0, depth: 0, hasNodeMetadata, attributes: new Map(), copied };
 }
 
 /** The current field as a GraphProto. */
@@ -96,8 +100,11 @@ function named(cursor: Cursor, what: string, info: NamedType): NamedType {
 
 /** The current field as a NodeProto. */
 export function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState): DraftNode {
-  const node = new DraftNode(state.nodes, graph, { offset: cursor.start, length: cursor.length });
+  const id = state.nodes;
   state.nodes += 1;
+  const copy = draftOfCopy(state.copied, cursor.start, id, graph);
+  if (copy !== undefined) return copy;
+  const node = new DraftNode(id, graph, { offset: cursor.start, length: cursor.length });
   const inputs: string[] = [];
   const outputs: string[] = [];
   const attributes: Attribute[] = [];
@@ -155,10 +162,7 @@ function sharedAttribute(cursor: Cursor, node: DraftNode, state: DecodeState): A
   const known = state.attributes.get(key);
   if (known !== undefined) return known;
   const attribute = decodeAttribute(cursor, node, state);
-  // Tensors and graphs know where in the file they are.
-  const { type } = attribute.value;
-  const isPlace = type === "tensor" || type === "graph" || type === "graphs";
-  if (!isPlace && state.attributes.size < maxShared) state.attributes.set(key, attribute);
+  if (!isPlace(attribute) && state.attributes.size < maxShared) state.attributes.set(key, attribute);
   return attribute;
 }
 

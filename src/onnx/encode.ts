@@ -1,7 +1,7 @@
 /** @file Tensors, attributes, nodes, types and functions to wire bytes. Weights stay references. */
 import { type Dim, isUnknown } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
-import type { ValueType } from "../ir/model.ts";
+import type { Node, ValueType } from "../ir/model.ts";
 import type { AttributeSpec, FunctionSpec, NodeSpec, TensorSpec } from "../ir/patch.ts";
 import { Cursor } from "../wire/cursor.ts";
 import type { ByteSource } from "../wire/source.ts";
@@ -95,9 +95,12 @@ export function tensorName(name: string): Segment {
   return bytesSegment(message((writer) => writer.text(tensorFields.name, name)));
 }
 
-/** What a rewritten TensorProto keeps of the old one: its name, documentation, metadata and unknown fields. */
-export function keptTensorFields(source: ByteSource, span: { offset: number; length: number }): Segment[] {
-  return keepFields(source, span, (cursor) => !contentFields.has(cursor.field));
+/** What a rewritten TensorProto, the current field, keeps of the old one: its name, documentation, metadata and unknown fields. */
+export function keptTensorFields(cursor: Cursor): Segment[] {
+  const outer = cursor.enter();
+  const kept = keepFields(cursor, () => !contentFields.has(cursor.field));
+  cursor.leave(outer);
+  return kept;
 }
 
 export function entry(writer: Writer, number: number, key: string, value: string): void {
@@ -117,17 +120,12 @@ export function asSource({ bytes }: TensorSpec): ByteSource {
   };
 }
 
-function keepFields(
-  source: ByteSource,
-  span: { readonly offset: number; readonly length: number },
-  keep: (cursor: Cursor) => boolean,
-): Segment[] {
+/** Of the message that `cursor` is in. */
+function keepFields(cursor: Cursor, isKept: () => boolean): Segment[] {
   const kept: Segment[] = [];
-  const cursor = new Cursor(source, span.offset, span.length);
   while (cursor.next()) {
-    const end = cursor.start + cursor.length;
-    if (keep(cursor))
-      kept.push({ kind: "copy", source, offset: cursor.tagStart, length: end - cursor.tagStart });
+    const { source, tagStart: offset, start, length } = cursor;
+    if (isKept()) kept.push({ kind: "copy", source, offset, length: start + length - offset });
   }
   return kept;
 }
@@ -196,17 +194,24 @@ export function nodeMessage(source: ByteSource, spec: NodeSpec): Segment[] {
     set(nodeFields.domain, one(spec.domain));
   });
   const attributes = spec.attributes ?? new Map<string, AttributeSpec | null>();
-  const kept =
-    spec.base === undefined
-      ? []
-      : keepFields(source, spec.base.span, (cursor) => {
-          if (cursor.field !== nodeFields.attribute) return !replaced.has(cursor.field);
-          return !attributes.has(nameOfAttribute(source, cursor.start, cursor.length));
-        });
+  const kept = spec.base === undefined ? [] : keptNodeFields(source, spec.base, replaced, attributes);
   const added = [...attributes].flatMap(([name, value]) =>
     value === null ? [] : field(nodeFields.attribute, attributeMessage(name, value)),
   );
   return [bytesSegment(head), ...kept, ...added];
+}
+
+function keptNodeFields(
+  source: ByteSource,
+  { span }: Node,
+  replaced: ReadonlySet<number>,
+  attributes: ReadonlyMap<string, unknown>,
+): Segment[] {
+  const cursor = new Cursor(source, span.offset, span.length);
+  return keepFields(cursor, () => {
+    if (cursor.field !== nodeFields.attribute) return !replaced.has(cursor.field);
+    return !attributes.has(nameOfAttribute(source, cursor.start, cursor.length));
+  });
 }
 
 function nameOfAttribute(source: ByteSource, offset: number, length: number): string {

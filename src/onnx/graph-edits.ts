@@ -1,6 +1,6 @@
 /** @file The edits of one graph: nodes, initializers and declarations, where the patch says so. */
-import { InputError, invariant } from "../ir/errors.ts";
-import type { Graph, ValueType } from "../ir/model.ts";
+import { InputError } from "../ir/errors.ts";
+import type { Graph, TensorRef, ValueType } from "../ir/model.ts";
 import type { GraphPatch, NodeSpec, TensorSpec } from "../ir/patch.ts";
 import { Cursor } from "../wire/cursor.ts";
 import type { ByteSource } from "../wire/source.ts";
@@ -15,7 +15,7 @@ import {
   tensorName,
   valueInfoMessage,
 } from "./encode.ts";
-import { graphFields, tensorFields, valueInfoFields } from "./fields.ts";
+import { graphFields, valueInfoFields } from "./fields.ts";
 import type { DataFile } from "./new-data.ts";
 
 /** Small tensors stay in the model, as exporters have it. */
@@ -38,6 +38,19 @@ export interface GraphForm {
   readonly dropsDefaults: boolean;
 }
 
+/** What becomes of an initializer; null where it goes. */
+interface InitializerChange {
+  readonly old: TensorRef;
+  readonly spec: TensorSpec | null;
+}
+
+type Place = Pick<Edit, "offset" | "length">;
+
+/** Of the current field, its tag included. */
+function placeOf({ tagStart: offset, start, length }: Cursor): Place {
+  return { offset, length: start + length - offset };
+}
+
 /** The edits of one graph, found in one walk over its fields. */
 export class GraphEdits {
   readonly #source: ByteSource;
@@ -45,7 +58,9 @@ export class GraphEdits {
   readonly #patch: GraphPatch;
   readonly #data: DataFile;
   readonly #form: GraphForm;
+  /** By where they are. */
   readonly #nodes: ReadonlyMap<number, readonly NodeSpec[]>;
+  readonly #tensors: ReadonlyMap<number, InitializerChange>;
   readonly #edits: Edit[] = [];
 
   constructor(source: ByteSource, graph: Graph, patch: GraphPatch, data: DataFile, form: GraphForm) {
@@ -55,6 +70,12 @@ export class GraphEdits {
     this.#data = data;
     this.#form = form;
     this.#nodes = new Map([...patch.nodes].map(([node, specs]) => [node.span.offset, specs]));
+    this.#tensors = new Map(
+      [...patch.tensors].flatMap(([name, spec]) => {
+        const old = graph.values.get(name)?.initializer;
+        return old === undefined ? [] : [[old.span.offset, { old, spec }]];
+      }),
+    );
   }
 
   build(): readonly Edit[] {
@@ -68,8 +89,9 @@ export class GraphEdits {
       }
       const specs = cursor.field === this.#form.node ? this.#nodes.get(cursor.start) : undefined;
       if (specs !== undefined) this.#placeNodes(cursor, specs);
+      const place = placeOf(cursor);
       const replacement = this.#replacementOf(cursor);
-      if (replacement !== undefined) this.#replace(cursor, replacement);
+      if (replacement !== undefined) this.#replace(place, replacement);
     }
     const behind = [...(started ? [] : this.#inFront()), ...this.#nodeFields(this.#patch.last)];
     this.#insert(offset + length, [...behind, ...this.#addedInputs()]);
@@ -84,7 +106,7 @@ export class GraphEdits {
   #placeNodes(cursor: Cursor, specs: readonly NodeSpec[]): void {
     const kept = specs.findIndex((spec) => isUnchanged(spec) && spec.base?.span.offset === cursor.start);
     if (kept < 0) {
-      this.#replace(cursor, this.#nodeFields(specs));
+      this.#replace(placeOf(cursor), this.#nodeFields(specs));
       return;
     }
     this.#insert(cursor.tagStart, this.#nodeFields(specs.slice(0, kept)));
@@ -127,20 +149,15 @@ export class GraphEdits {
     return type === null ? [] : field(cursor.field, [bytesSegment(valueInfoMessage(name, type))]);
   }
 
+  /** Steps into it. */
   #initializer(cursor: Cursor): readonly Segment[] | undefined {
-    if (this.#patch.tensors.size === 0) return undefined;
-    const name = textField(this.#source, cursor, tensorFields.name);
-    const spec = this.#patch.tensors.get(name);
-    if (spec === undefined) return undefined;
+    const change = this.#tensors.get(cursor.start);
+    if (change === undefined) return undefined;
+    const { old, spec } = change;
     if (spec === null) return [];
-    const old = this.#graph.values.get(name)?.initializer;
-    invariant(old !== undefined, `a patch changes "${name}", which is no initializer`);
     const isOut = old.data.kind === "external" || this.#isTaken(spec);
     const placement: Placement = isOut ? this.#data.place(spec) : { kind: "inline" };
-    return field(
-      graphFields.initializer,
-      tensorMessage(spec, keptTensorFields(this.#source, old.span), placement),
-    );
+    return field(graphFields.initializer, tensorMessage(spec, keptTensorFields(cursor), placement));
   }
 
   #addedTensors(): readonly Segment[] {
@@ -179,10 +196,8 @@ export class GraphEdits {
     return specs.flatMap((spec) => field(this.#form.node, nodeMessage(this.#source, spec)));
   }
 
-  #replace(cursor: Cursor, replacement: readonly Segment[]): void {
-    const offset = cursor.tagStart;
-    const length = cursor.start + cursor.length - offset;
-    this.#edits.push({ parent: this.#graph.span, offset, length, replacement });
+  #replace(place: Place, replacement: readonly Segment[]): void {
+    this.#edits.push({ parent: this.#graph.span, ...place, replacement });
   }
 
   #insert(offset: number, replacement: readonly Segment[]): void {

@@ -12,6 +12,7 @@ import {
 import { Cursor } from "../wire/cursor.ts";
 import { WireError } from "../wire/error.ts";
 import { BufferSource, type ByteSource } from "../wire/source.ts";
+import { type CopiedNodes, noCopies } from "./copied-nodes.ts";
 import { DataFiles } from "./data-files.ts";
 import { type DecodeState, decodeGraph, freshState } from "./decode.ts";
 import type { DraftGraph } from "./draft.ts";
@@ -35,6 +36,7 @@ export interface OpenModel extends Model, Disposable {
   readonly notices: readonly Notice[];
   readonly source: ByteSource;
   readonly files: DataFiles;
+  readonly hasNodeMetadata: boolean;
 }
 
 export interface Notice {
@@ -44,12 +46,12 @@ export interface Notice {
 
 /** A model held in memory, for instance `onnx.ModelProto.encode(model).finish()` of onnx-proto. Throws InputError. */
 export function modelFromBytes(bytes: Uint8Array, name = "model.onnx"): OpenModel {
-  return reported(() => readModel(new BufferSource(name, bytes), new DataFiles(undefined)));
+  return reported(() => readModel(new BufferSource(name, bytes), new DataFiles(undefined), noCopies));
 }
 
-/** A model by the source of its bytes, closed with it: of a file, or of what a patch has made. Throws InputError. */
-export function modelFromSource(source: ByteSource, files: DataFiles): OpenModel {
-  return reported(() => readModel(source, files));
+/** A model by the source of its bytes, closed with it: of a file, or of what a patch has made, with what that has copied. Throws InputError. */
+export function modelFromSource(source: ByteSource, files: DataFiles, copied = noCopies): OpenModel {
+  return reported(() => readModel(source, files, copied));
 }
 
 /** What `action` gives; a fault of the bytes is one of the input. */
@@ -73,7 +75,7 @@ interface Draft {
   readonly functions: DraftFunction[];
 }
 
-function readModel(source: ByteSource, files: DataFiles): OpenModel {
+function readModel(source: ByteSource, files: DataFiles, copied: CopiedNodes): OpenModel {
   rejectForeign(source);
   const draft: Draft = {
     irVersion: 0,
@@ -85,7 +87,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     metadata: new Map(),
     functions: [],
   };
-  const state = freshState();
+  const state = freshState(copied);
   const cursor = new Cursor(source);
   while (cursor.next()) decodeModelField(cursor, draft, state);
   const { graph } = draft;
@@ -114,6 +116,7 @@ function readModel(source: ByteSource, files: DataFiles): OpenModel {
     notices: noticesOf(draft, link, source.size),
     source,
     files,
+    hasNodeMetadata: state.hasNodeMetadata,
     [Symbol.dispose]: () => {
       source.close();
       files.close();

@@ -119,7 +119,8 @@ const narrowers: { readonly [T in FloatType]?: (bits: number) => number } = {
 };
 
 function narrowed(stored: Uint8Array<ArrayBuffer>, roundBits: (bits: number) => number): Uint8Array {
-  const bits = new Uint32Array(stored.buffer);
+  // As signed numbers: before its loop is compiled, the engine boxes numbers of 32 bits without a sign.
+  const bits = new Int32Array(stored.buffer);
   const halves = new Uint16Array(bits.length);
   for (let index = 0; index < bits.length; index++) halves[index] = roundBits(bits[index] ?? 0);
   return new Uint8Array(halves.buffer);

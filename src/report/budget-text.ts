@@ -1,5 +1,5 @@
 /** @file Budgets in words: the limit, what is predicted, its interval, and what that comes to. */
-import { createHash } from "node:crypto";
+import { fingerprintOf } from "../ir/fingerprint.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { BudgetReport } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
@@ -75,10 +75,7 @@ export function budgetName({ budget, target }: BudgetReport): string {
 
 /** Of the limit's name, not of its figures: it is known from run to run as fingerprints of findings are. */
 export function budgetFingerprint(report: BudgetReport): string {
-  return createHash("sha256")
-    .update([budgetCode, budgetName(report)].join("\u0000"))
-    .digest("hex")
-    .slice(0, 32);
+  return fingerprintOf([budgetCode, budgetName(report)].join("\u0000"));
 }
 
 /** In the terminal: one line each. */

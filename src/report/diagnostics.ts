@@ -1,5 +1,5 @@
 /** @file A report as a list of things to say at a place: what formats of code quality tools have in common. */
-import { createHash } from "node:crypto";
+import { fingerprintOf } from "../ir/fingerprint.ts";
 import { printable } from "../ir/format.ts";
 import type { Finding, FindingGroup, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { budgetCode, budgetFingerprint, budgetName, budgetText, exceededOf } from "./budget-text.ts";
@@ -61,10 +61,7 @@ function failureOf({ error }: ModelReport, path: string): Diagnostic[] {
 
 /** Of a file, or of a run that failed as a whole. */
 export function failureAt({ code, message }: NonNullable<ModelReport["error"]>, path: string): Diagnostic {
-  const fingerprint = createHash("sha256")
-    .update(["failure", code].join("\u0000"))
-    .digest("hex")
-    .slice(0, 32);
+  const fingerprint = fingerprintOf(["failure", code].join("\u0000"));
   const place = { file: path, line: 1 };
   return { level: "failure", place, code, rule: code, message: printable(message), fingerprint };
 }

@@ -57,12 +57,30 @@ export class Cursor {
   next(): boolean {
     if (this.#position >= this.#end) return false;
     this.tagStart = this.#position;
+    if (this.#nextShort()) return true;
     this.#readTag();
     if (this.#low < 8) throw this.error("bad-tag", "the field number is 0");
     this.field = this.#low >>> 3;
     this.wire = this.#low & 7;
     this.start = this.#position;
     this.#measure();
+    return true;
+  }
+
+  /** Nearly every field has a tag of one byte, and a payload whose length is one byte: those are told without a call for each part. */
+  #nextShort(): boolean {
+    const at = this.#position - this.#windowStart;
+    if (at < 0 || at + 2 > this.#filled) return false;
+    const tag = this.#window[at] ?? 0;
+    const length = this.#window[at + 1] ?? 0x80;
+    const start = this.#position + 2;
+    const isShort = (tag & 0x87) === wireTypes.bytes && tag >= 8 && length < 0x80;
+    if (!isShort || start + length > this.#end) return false;
+    this.field = tag >>> 3;
+    this.wire = wireTypes.bytes;
+    this.start = start;
+    this.length = length;
+    this.#position = start + length;
     return true;
   }
 
@@ -124,10 +142,10 @@ export class Cursor {
     const window = this.#bytes(this.start, this.length);
     const from = this.start - this.#windowStart;
     const to = from + this.length;
-    for (let i = from; i < to; i++) {
-      if ((window[i] ?? 0) >= 0x80) return this.#wideText(window.subarray(from, to));
-    }
-    return window.toString("latin1", from, to);
+    const text = window.toString("utf8", from, to);
+    // As many characters as bytes: all are ASCII, but for bytes that are no UTF-8 and were replaced.
+    if (text.length === this.length && !text.includes("\ufffd")) return text;
+    return this.#wideText(window.subarray(from, to));
   }
 
   /** The bytes of a length-delimited field, one character each: a key to tell equal payloads by. */
@@ -283,7 +301,9 @@ export class Cursor {
     let low = 0;
     let high = 0;
     const available = Math.min(10, this.#end - this.#position);
-    const near = Math.min(available, this.#ahead(this.#position));
+    const at = this.#position - this.#windowStart;
+    const isHere = at >= 0 && at + available <= this.#filled;
+    const near = isHere ? available : Math.min(available, this.#ahead(this.#position));
     let window = this.#bytes(this.#position, near);
     for (let i = 0; i < available; i++) {
       if (i === near) window = this.#bytes(this.#position, available);

@@ -1,6 +1,6 @@
 /** @file Questions about a value's size and elements. */
 import type { Scope } from "../facts/scope.ts";
-import { evaluateDim } from "../ir/dim.ts";
+import { type Dim, evaluateDim } from "../ir/dim.ts";
 import type { Value } from "../ir/model.ts";
 
 /** Sizes of symbols. */
@@ -21,5 +21,11 @@ export function constantElements(value: Value | undefined, scope: Scope): readon
   const fact = value === undefined ? undefined : scope.fact(value);
   if (fact?.kind !== "tensor") return undefined;
   const { elements } = fact;
-  return elements?.every((element) => typeof element === "number") ? elements : undefined;
+  return elements !== undefined && areNumbers(elements) ? elements : undefined;
+}
+
+/** By index, as `finiteRange` goes: many are read. */
+function areNumbers(elements: readonly Dim[]): elements is readonly number[] {
+  for (let index = 0; index < elements.length; index++) if (typeof elements[index] !== "number") return false;
+  return true;
 }

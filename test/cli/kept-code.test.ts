@@ -62,13 +62,28 @@ describe.skipIf(isNodesOwn)("code kept between runs", () => {
     expect(statSync(theOne()).mtimeMs).toBe(before);
   });
 
+  test("grows by what a later run compiles beyond it, and is left alone by the next such run", () => {
+    run(["a.onnx"]);
+    const small = statSync(theOne()).size;
+    const large = ["-f", "html", path.resolve("fixtures/zoo/seg_unet.onnx")];
+    run(large);
+    const { size, mtimeMs } = statSync(theOne());
+    expect(size).toBeGreaterThan(1.05 * small);
+    run(large);
+    expect(statSync(theOne()).mtimeMs).toBe(mtimeMs);
+  });
+
   test("is kept by threads too, and by no run that linted nothing", () => {
     expect(run(["--help"]).status).toBe(0);
     expect(run(["absent.onnx"]).status).toBe(2);
     expect(kept()).toEqual([]);
     const first = run(["a.onnx", "b.onnx", "-j", "2"]);
-    theOne();
+    const { size } = statSync(theOne());
     expect(run(["a.onnx", "b.onnx", "-j", "2"])).toEqual(first);
+    expect(statSync(theOne()).size).toBe(size);
+    // What prints is not compiled in threads.
+    run(["a.onnx"]);
+    expect(statSync(theOne()).size).toBeGreaterThan(size);
   });
 
   test("is kept whole by runs and threads that end at the same moment", () => {
@@ -78,7 +93,7 @@ describe.skipIf(isNodesOwn)("code kept between runs", () => {
       rmSync(path.join(bench.folder.path, "cache"), { recursive: true, force: true });
       run([...names, "-j", "8"]);
       const before = statSync(theOne()).mtimeMs;
-      run(["a.onnx"]);
+      run([...names, "-j", "8"]);
       expect(statSync(theOne()).mtimeMs).toBe(before);
     }
   });

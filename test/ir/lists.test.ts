@@ -4,7 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { maxOf, minOf, pushAll } from "../../src/ir/lists.ts";
+import { finiteRange, maxOf, minOf, pushAll } from "../../src/ir/lists.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..", "..");
 
@@ -18,6 +18,17 @@ describe("Lists", () => {
         const joined = [...a];
         pushAll(joined, b);
         expect(joined).toEqual([...a, ...b]);
+      }),
+    );
+  });
+
+  it("have the range of their finite numbers, with 0", () => {
+    fc.assert(
+      fc.property(fc.array(fc.double()), (numbers) => {
+        const finite = [0, ...numbers.filter(Number.isFinite)];
+        const { lowest, highest } = finiteRange(numbers);
+        // Not told apart from −0.
+        expect([lowest + 0, highest + 0]).toEqual([Math.min(...finite) + 0, Math.max(...finite) + 0]);
       }),
     );
   });

@@ -4,7 +4,7 @@ import { constantFact } from "../../facts/constant.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { hasAttribute, tensorAttributeOf } from "../../ir/attributes.ts";
 import { InputError } from "../../ir/errors.ts";
-import { maxOf, minOf } from "../../ir/lists.ts";
+import { finiteRange } from "../../ir/lists.ts";
 import type { TensorRef, Value } from "../../ir/model.ts";
 import type { OpenTensor } from "../../ir/patch.ts";
 import { isFilled } from "../../ops/ask.ts";
@@ -62,7 +62,7 @@ export class Magnitudes {
         const elements = this.#window.subarray(0, (bytes.size - offset) / 4);
         bytes.readInto(offset, new Uint8Array(elements.buffer, 0, elements.byteLength));
         lanes?.add(elements);
-        const range = rangeOf(elements);
+        const range = finiteRange(elements);
         lowest = Math.min(lowest, range.lowest);
         highest = Math.max(highest, range.highest);
       }
@@ -76,24 +76,8 @@ export class Magnitudes {
   }
 }
 
-/**
- * Of finite elements, with 0. By index: iterating over as many elements takes three times as long until it is compiled, which a function of little else
- * is soon.
- */
-function rangeOf(elements: Float32Array): Pick<Magnitude, "lowest" | "highest"> {
-  let [lowest, highest] = [0, 0];
-  for (let index = 0; index < elements.length; index++) {
-    const element = elements[index] ?? 0;
-    if (element < lowest && element !== -Infinity) lowest = element;
-    if (element > highest && element !== Infinity) highest = element;
-  }
-  return { lowest, highest };
-}
-
 function magnitudeOf(numbers: readonly number[]): Magnitude {
-  const finite = numbers.filter((number) => Number.isFinite(number));
-  const lowest = Math.min(0, minOf(finite));
-  const highest = Math.max(0, maxOf(finite));
+  const { lowest, highest } = finiteRange(numbers);
   return { lowest, highest, largest: Math.max(-lowest, highest), vanishing: 0 };
 }
 
