@@ -107,7 +107,10 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
     minSaving: settings.minSaving,
   });
   const told = withoutSmall(inAll, settings);
-  const half = stored === undefined ? undefined : halfBeside(stored.file, asked, settings.cost);
+  const half =
+    stored === undefined
+      ? undefined
+      : halfBeside(stored.file, asked, { cost: settings.cost, written: inTarget?.inHalf?.(false)?.written });
   const budgets = budgetsOf(asStored?.file ?? asked, settings);
   const report = assemble(first, settings, { ...told, suppressed, half, budgets });
   if (settings.reportUnused !== true) return report;
