@@ -28,9 +28,14 @@ import { repairOf, safeFix } from "./fix-settings.ts";
 
 /** Lint settings that ask what `--fix` does to the model. Prices it: `priced` knows what it takes. Throws InputError. */
 export function decidedBy(model: OpenModel, asked: LintSettings): LintSettings {
-  const { unstored } = withUnstored(model, repairOf(asked, safeFix));
+  const { unstored } = withUnstored(model, repairOf(decidingIn(asked), safeFix));
   const settings = { ...asked, unstored };
-  return { ...settings, decide: (workload) => decidedFix(model, settings, workload) };
+  return { ...settings, decide: (workload) => decidedFix(model, decidingIn(settings), workload) };
+}
+
+/** What is listed decides nothing. */
+function decidingIn(settings: LintSettings): LintSettings {
+  return { ...settings, leastListed: undefined };
 }
 
 /** Lint of a model that is asked so. Throws InputError. */

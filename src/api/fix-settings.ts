@@ -33,7 +33,7 @@ export const safeFix: FixChoice = {
 /** A repair of a model that is linted with `settings`. */
 export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings {
   const fix = { ...asked, half: halfIn(asked, settings) };
-  const { target, cost, shapes, dims, minSaving, rules, severities, timelineOf, unstored, others } = settings;
+  const { target, cost, shapes, dims, rules, severities, timelineOf, unstored, others } = settings;
   const active = rules.filter(({ code }) => severities.get(code) !== "off");
   return {
     target,
@@ -42,7 +42,9 @@ export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings 
     dims,
     timelineOf,
     unstored,
-    minSaving,
+    // What is written is what the user wants of it; what is left has the figures of lint.
+    minSaving: settings.leastListed ?? settings.minSaving,
+    leastWeighed: settings.minSaving,
     others,
     onlyWhereFaster: true,
     remaining: (workload) => fixableProducts(active, workload, cost),

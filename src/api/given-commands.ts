@@ -6,17 +6,23 @@ import { isHalf, namesPrecision, withFlags } from "../ir/fix-command.ts";
 import type { AccountStep, FindingGroup, ModelReport } from "../lint/result.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { scenarioFlags } from "../settings/scenarios.ts";
+import { standard } from "../settings/standard.ts";
 
 type Flags = ReturnType<typeof scenarioFlags>;
+
+/** What is told is solved for by default; `--fix` writes what reaches the user's threshold. */
+const solvedFor = `${100 * standard.minSaving}%`;
 
 /** Every command of a report as it is given for its plan alone: no fix is decided for several. */
 export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintOutcome {
   if (plan === undefined) return outcome;
   const { report, bound } = outcome;
   const { scenario, settings, unflagged } = plan;
-  const flags: Flags =
+  const ofScenario: Flags =
     scenario === undefined ? [] : scenarioFlags(scenario, (symbol) => bound.includes(symbol));
-  const { precision } = settings;
+  const { precision, minSaving } = settings;
+  const flags: Flags =
+    minSaving > standard.minSaving ? [...ofScenario, ["--min-saving", solvedFor]] : ofScenario;
   if (unflagged === undefined || !isHalf(precision) || isAsStored(report))
     return flags.length === 0
       ? outcome

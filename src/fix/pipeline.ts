@@ -26,6 +26,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly options: PassOptions;
   /** Share of the model's time below which nothing is changed. */
   readonly minSaving: number;
+  /** What lint solves for, where less than `minSaving`: from there on what is left has the figures that lint has. */
+  readonly leastWeighed?: number | undefined;
   /** Safe fixes are made only where they are predicted to save more than that, beyond doubt; else as their passes propose. */
   readonly onlyWhereFaster?: boolean | undefined;
   /** Safe fixes that one of these would lose by are not made either; none by default. */

@@ -50,7 +50,7 @@ export function remainderNotes(
   const reasonFor = reasons(model, settings, left);
   const all = declined?.foregone === undefined ? undefined : { microseconds: declined.foregone };
   // As lint, which asks for no reasons where all of them together are below it.
-  const least = settings.minSaving * workload.timeline.microseconds;
+  const least = (settings.leastWeighed ?? settings.minSaving) * workload.timeline.microseconds;
   const isWeighed = sumOf(found.filter(({ isCertain }) => isCertain)) >= least;
   const parts: NotePart[] = [];
   const partOf = (note: FixNote, whole: Whole | undefined) => {
@@ -63,8 +63,8 @@ export function remainderNotes(
     const { node, scope } = siteOf(product.node, product.scope);
     const graph = scope.isMain ? undefined : scope.path;
     const note = { pass: "align", rule, node, graph, microseconds } as const;
-    // What the solver would do and the whole model does not pay for has no reason of its own.
-    if (declined !== undefined && isSolved(own)) {
+    // What the solver would do and the whole model does not pay for has no reason of its own; what is below the limit alone it would not do.
+    if (declined !== undefined && isSolved(own) && !isBelowLimit(own, settings)) {
       const { message, foregone, foregoneIn: savedIn } = declined;
       return partOf({ ...note, kind: "kept", message, isPart: foregone !== undefined, savedIn }, all);
     }
@@ -91,6 +91,11 @@ interface NotePart {
 /** The solver pads the product, were it up to the solver. */
 export function isSolved({ kind }: Reason): boolean {
   return kind === "min-saving" || kind === "other-axis";
+}
+
+/** The limit is the user's own, above what is solved for by default. */
+function isBelowLimit({ kind }: Reason, { minSaving, leastWeighed = minSaving }: FixSettings): boolean {
+  return kind === "min-saving" && leastWeighed < minSaving;
 }
 
 /** Why a product that could be padded is not. `left` failed verification. */

@@ -114,7 +114,7 @@ function messageOf([first, ...others]: readonly RawFinding[]): string | undefine
 }
 
 /** Equal work has one error, so that widths add up whole. */
-function together(a: SavingReport | null, b: SavingReport | null): SavingReport | null {
+export function together(a: SavingReport | null, b: SavingReport | null): SavingReport | null {
   if (a === null || b === null) return a ?? b;
   return {
     microseconds: a.microseconds + b.microseconds,

@@ -1,7 +1,7 @@
 /** @file Half precision beside a report of the file as it is stored: what nobody would choose is a figure, and no base of others. */
 import type { CostModel, Saving } from "../cost/model.ts";
 import { type Half, halfOf } from "../ir/fix-command.ts";
-import { accountOf } from "../workload/account.ts";
+import { accountOf, type WrittenSaving } from "../workload/account.ts";
 import { noChange } from "../workload/change.ts";
 import type { Workload } from "../workload/workload.ts";
 
@@ -13,15 +13,23 @@ export interface HalfBeside {
   readonly high: number;
   /** Less than the file as it is stored: it is predicted to cost. */
   readonly saves: Saving;
+  /** The file that `--fix` with that half by name writes, Casts and safe fixes with it: set where that is predicted to save, if not for sure. */
+  readonly written?: WrittenSaving;
 }
 
-/** As the account in half has it. */
-export function halfBeside(file: Workload, inHalf: Workload, cost: CostModel): HalfBeside {
+/** As the account in half has it; `written` is what the file in half saves of the one that the user has. */
+export function halfBeside(
+  file: Workload,
+  inHalf: Workload,
+  { cost, written }: { readonly cost: CostModel; readonly written: WrittenSaving | undefined },
+): HalfBeside {
   const states = [
     { step: "exported", workload: file },
     { step: "precision", workload: inHalf },
   ] as const;
   const { microseconds, low, high } = inHalf.timeline;
   const saves = accountOf(states, cost).at(-1)?.saves ?? noChange.saves;
-  return { precision: halfOf(inHalf.target.precision), microseconds, low, high, saves };
+  const precision = halfOf(inHalf.target.precision);
+  const told = written !== undefined && written.microseconds > 0 ? { written } : {};
+  return { precision, microseconds, low, high, saves, ...told };
 }

@@ -28,7 +28,7 @@ import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } fr
 import type { LintSettings } from "./run.ts";
 import { claimedTime, keepWithinBranches, savesOf } from "./share-out.ts";
 
-interface Entry {
+export interface Entry {
   readonly group: FindingGroup;
   readonly findings: readonly Finding[];
 }

@@ -191,10 +191,15 @@ function storedNotices(asked: Target, { target, products }: Workload): NoticeRep
 }
 
 /** With the command whose account has it, and all that pays in it. */
-function halfLeftNotice({ precision, saves: { microseconds, low, high } }: HalfBeside): NoticeReport {
+function halfLeftNotice({ precision, saves, written }: HalfBeside): NoticeReport {
+  const { microseconds, low, high } = saves;
   const [name, verb] = [precision.toUpperCase(), high < 0 ? "costs" : "may cost"];
   const cost = `${duration(-microseconds)} (${durationRange(-high, -low)})`;
-  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all here is of the file as stored; --diff --precision ${precision} tells of ${name}`;
+  const withFixes =
+    written === undefined
+      ? ""
+      : `; with what --fix makes in ${name}, --fix --precision ${precision} takes it from ${duration(written.after + written.microseconds)} to ${duration(written.after)}, and may save ${durationRange(written.low, written.high)}`;
+  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
   return { code: asStoredNotice, message };
 }
 

@@ -99,6 +99,8 @@ export interface CountedFindings {
   readonly withoutCasts?: number;
   /** What of them a setting of the stack saves, and no command; absent where that is nothing. */
   readonly withSetting?: { readonly option: string; readonly microseconds: number };
+  /** Set where a threshold above the default hides what `--fix` repairs, or all that it saves is below it. */
+  readonly hidesFix?: true;
 }
 
 export interface SkippedReport {

@@ -16,6 +16,7 @@ import { assemble, budgetsOf } from "./model-report.ts";
 import type { ModelReport, NoticeReport, ProfileReport, Severity } from "./result.ts";
 import type { AnyRule } from "./rule.ts";
 import { withoutIdle } from "./share-out.ts";
+import { withoutSmall } from "./shown.ts";
 import { withStoredAuthor } from "./stored-author.ts";
 import { InModel } from "./suppressed.ts";
 import { sureInParts } from "./sure-parts.ts";
@@ -24,8 +25,10 @@ export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
   /** By rule code; a rule without an entry keeps its own severity. */
   readonly severities: ReadonlyMap<string, Severity | "off">;
-  /** Savings below this share of the model's time are summed up, not listed. */
+  /** Savings below this share of the model's time are not solved for: they are no part of the account, and summed up. */
   readonly minSaving: number;
+  /** Where the user asks for more: what is below this share is not listed, and saves what it saves all the same. */
+  readonly leastListed?: number | undefined;
   /** A warning worth at least this share of the model's time is an error. */
   readonly errorShare: number;
   /** Path in reports, relative to where the user stands. */
@@ -98,12 +101,16 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
   const states = { context: first, later };
   const groups = new Groups();
   for (const finding of withoutIdle(claimed, states)) groups.add(finding);
-  const told = withStoredAuthor(judged([...groups.all(settings.minSaving)], states, settings), {
+  const inAll = withStoredAuthor(judged([...groups.all(settings.minSaving)], states, settings), {
     context: (layout) => ladder.asStored(layout),
     look: (context) => findIn(context, context, laterRules, inModel).found,
     minSaving: settings.minSaving,
   });
-  const half = stored === undefined ? undefined : halfBeside(stored.file, asked, settings.cost);
+  const told = withoutSmall(inAll, settings);
+  const half =
+    stored === undefined
+      ? undefined
+      : halfBeside(stored.file, asked, { cost: settings.cost, written: inTarget?.inHalf?.(false)?.written });
   const budgets = budgetsOf(asStored?.file ?? asked, settings);
   const report = assemble(first, settings, { ...told, suppressed, half, budgets });
   if (settings.reportUnused !== true) return report;

@@ -35,12 +35,12 @@ export function errorsOnly(report: LintReport): LintReport {
 
 /**
  * Microseconds of safe steps that save beyond doubt as a whole, where none of their parts is worth, or sure enough for, a finding, and none is
- * suppressed.
+ * suppressed, or hidden by the user's threshold.
  */
 export function unnamedSaving({ models, summary }: Pick<LintReport, "models" | "summary">): number {
   if (summary.fixable > 0) return 0;
   const saved = models
-    .filter(({ suppressedFixable = 0 }) => suppressedFixable === 0)
+    .filter(({ suppressedFixable = 0, belowThreshold: { hidesFix } }) => suppressedFixable === 0 && !hidesFix)
     .flatMap(({ account }) => account.find(isMade)?.saves ?? []);
   return saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
 }

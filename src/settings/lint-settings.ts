@@ -16,6 +16,7 @@ import type { AnyRule } from "../lint/rule.ts";
 import type { LintSettings } from "../lint/run.ts";
 import type { BudgetTarget } from "./budgets.ts";
 import { anyNameMatcher, type NodeRules, type ResolvedSettings } from "./resolve.ts";
+import { standard } from "./standard.ts";
 
 export interface LintRequest {
   readonly settings: ResolvedSettings;
@@ -46,7 +47,7 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     cost: createCostModel({ calibration, inModels: true }),
     rules,
     ...severityRules(settings),
-    minSaving: settings.minSaving,
+    ...thresholdsOf(settings),
     errorShare: settings.errorShare,
     others: settings.stackGuard ? comparedStacks.map((stack) => ({ stack })) : [],
     ...sizesFor(model, request),
@@ -63,6 +64,13 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     reportUnused,
     notices: [...notices, ...missingRate(target), ...missingKernels(target)],
   };
+}
+
+/** A threshold hides: what is worth solving for by default is solved for, so that no figure depends on what is listed. */
+function thresholdsOf({ minSaving }: ResolvedSettings): Pick<LintSettings, "minSaving" | "leastListed"> {
+  return minSaving > standard.minSaving
+    ? { minSaving: standard.minSaving, leastListed: minSaving }
+    : { minSaving };
 }
 
 function targetOf({ gpu, stack, precision }: BudgetTarget): Target {

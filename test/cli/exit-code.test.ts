@@ -43,6 +43,7 @@ test.each([
       suppressed,
       suppressedFixable,
       account: [step],
+      belowThreshold: { count: 0, microseconds: 0 },
     };
     const report = { summary: none, models: [model as unknown as ModelReport] };
     expect(verdictOf(report, { exitZero: false, failOn: "fixable" }).exitCode).toBe(expected);

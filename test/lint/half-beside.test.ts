@@ -1,0 +1,24 @@
+/** Of a file that is told as stored: what half is predicted to come to with the fixes that gain in it, as `--diff` in that half says. */
+import { expect } from "vitest";
+import { fix } from "../../src/api/fix.ts";
+import { lint } from "../../src/api/lint.ts";
+import { eachModel, zooModel } from "../zoo.ts";
+
+eachModel([
+  ["tcn", "tc-runtime"],
+  ["misaligned_cnn", "ort-cuda"],
+  ["c3d", "ort-cuda"],
+] as const)("%s on %s: half and padding together are told where they save", async (name, stack) => {
+  const { predicted, notices } = await lint(zooModel(name), { stack });
+  const written = predicted.half?.written;
+  if (written === undefined) throw new Error("the file in half is predicted to save");
+  expect(written.microseconds).toBeGreaterThan(0);
+  // Nobody is sure to: that would be told in half.
+  expect(written.low).toBeLessThanOrEqual(0);
+  expect(written.after + written.microseconds).toBeCloseTo(predicted.microseconds, 6);
+  expect(notices.find(({ code }) => code === "as-stored")?.message).toContain(
+    "--fix --precision fp16 takes it from",
+  );
+  const { account } = await fix(zooModel(name), { stack, dryRun: true, precision: "fp16", half: "fp16" });
+  expect(account?.at(-1)?.microseconds).toBeCloseTo(written.after, 6);
+});
