@@ -13,15 +13,22 @@ export interface HalfBeside {
   readonly high: number;
   /** Less than the file as it is stored: it is predicted to cost. */
   readonly saves: Saving;
-  /** The file that `--fix` with that half by name writes, Casts and safe fixes with it: set where that is predicted to save, if not for sure. */
+  /** The file that `--fix` with that half by name writes, Casts and safe fixes with it: set where that is predicted to save a share worth a finding. */
   readonly written?: WrittenSaving;
+}
+
+interface HalfWritten {
+  readonly cost: CostModel;
+  readonly written: WrittenSaving | undefined;
+  /** Of the stored file's time. */
+  readonly minSaving: number;
 }
 
 /** As the account in half has it; `written` is what the file in half saves of the one that the user has. */
 export function halfBeside(
   file: Workload,
   inHalf: Workload,
-  { cost, written }: { readonly cost: CostModel; readonly written: WrittenSaving | undefined },
+  { cost, written, minSaving }: HalfWritten,
 ): HalfBeside {
   const states = [
     { step: "exported", workload: file },
@@ -30,6 +37,7 @@ export function halfBeside(
   const { microseconds, low, high } = inHalf.timeline;
   const saves = accountOf(states, cost).at(-1)?.saves ?? noChange.saves;
   const precision = halfOf(inHalf.target.precision);
-  const told = written !== undefined && written.microseconds > 0 ? { written } : {};
+  const least = minSaving * file.timeline.microseconds;
+  const told = written !== undefined && written.microseconds > least ? { written } : {};
   return { precision, microseconds, low, high, saves, ...told };
 }

@@ -110,7 +110,10 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
   const half =
     stored === undefined
       ? undefined
-      : halfBeside(stored.file, asked, { cost: settings.cost, written: inTarget?.inHalf?.(false)?.written });
+      : halfBeside(stored.file, asked, {
+          ...{ cost: settings.cost, minSaving: settings.minSaving },
+          written: inTarget?.inHalf?.(false)?.written,
+        });
   const budgets = budgetsOf(asStored?.file ?? asked, settings);
   const report = assemble(first, settings, { ...told, suppressed, half, budgets });
   if (settings.reportUnused !== true) return report;

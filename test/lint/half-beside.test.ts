@@ -17,7 +17,7 @@ eachModel([
   expect(written.low).toBeLessThanOrEqual(0);
   expect(written.after + written.microseconds).toBeCloseTo(predicted.microseconds, 6);
   expect(notices.find(({ code }) => code === "as-stored")?.message).toContain(
-    "--fix --precision fp16 takes it from",
+    "--fix --precision fp16 is predicted to take it from",
   );
   const { account } = await fix(zooModel(name), { stack, dryRun: true, precision: "fp16", half: "fp16" });
   expect(account?.at(-1)?.microseconds).toBeCloseTo(written.after, 6);
