@@ -13,13 +13,18 @@ export interface HalfBeside {
   readonly high: number;
   /** Less than the file as it is stored: it is predicted to cost. */
   readonly saves: Saving;
-  /** The file that `--fix` with that half by name writes, Casts and safe fixes with it: set where that is predicted to save a share worth a finding. */
+  /**
+   * The file that `--fix` with that half by name writes, Casts and safe fixes with it: set where that is predicted to take less than the file with its safe
+   * fixes as stored does, by a share worth a finding.
+   */
   readonly written?: WrittenSaving;
 }
 
 interface HalfWritten {
   readonly cost: CostModel;
   readonly written: WrittenSaving | undefined;
+  /** What safe fixes leave of the file as it is stored. */
+  readonly safe: Workload;
   /** Of the stored file's time. */
   readonly minSaving: number;
 }
@@ -28,7 +33,7 @@ interface HalfWritten {
 export function halfBeside(
   file: Workload,
   inHalf: Workload,
-  { cost, written, minSaving }: HalfWritten,
+  { cost, written, safe, minSaving }: HalfWritten,
 ): HalfBeside {
   const states = [
     { step: "exported", workload: file },
@@ -37,7 +42,7 @@ export function halfBeside(
   const { microseconds, low, high } = inHalf.timeline;
   const saves = accountOf(states, cost).at(-1)?.saves ?? noChange.saves;
   const precision = halfOf(inHalf.target.precision);
-  const least = minSaving * file.timeline.microseconds;
-  const told = written !== undefined && written.microseconds > least ? { written } : {};
+  const most = safe.timeline.microseconds - minSaving * file.timeline.microseconds;
+  const told = written !== undefined && written.after < most ? { written } : {};
   return { precision, microseconds, low, high, saves, ...told };
 }

@@ -112,6 +112,7 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
       ? undefined
       : halfBeside(stored.file, asked, {
           ...{ cost: settings.cost, minSaving: settings.minSaving },
+          safe: stored.decided?.after ?? stored.file,
           written: inTarget?.inHalf?.(false)?.written,
         });
   const budgets = budgetsOf(asStored?.file ?? asked, settings);

@@ -6,7 +6,7 @@ import { eachModel, zooModel } from "../zoo.ts";
 
 eachModel([
   ["tcn", "tc-runtime"],
-  ["misaligned_cnn", "ort-cuda"],
+  ["siamese", "inductor"],
   ["c3d", "ort-cuda"],
 ] as const)("%s on %s: half and padding together are told where they save", async (name, stack) => {
   const { predicted, notices } = await lint(zooModel(name), { stack });
@@ -21,4 +21,14 @@ eachModel([
   );
   const { account } = await fix(zooModel(name), { stack, dryRun: true, precision: "fp16", half: "fp16" });
   expect(account?.at(-1)?.microseconds).toBeCloseTo(written.after, 6);
+});
+
+eachModel([
+  ["misaligned_cnn", "ort-cuda"],
+  ["siamese", "ort-cuda"],
+] as const)("%s on %s: half is not told of where safe fixes alone leave less", async (name, stack) => {
+  const { predicted, notices } = await lint(zooModel(name), { stack });
+  expect(predicted.half).toBeDefined();
+  expect(predicted.half?.written).toBeUndefined();
+  expect(notices.find(({ code }) => code === "as-stored")?.message).not.toContain("what --fix makes in FP16");
 });
