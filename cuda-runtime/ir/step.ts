@@ -38,10 +38,14 @@ export interface Launch {
   readonly product?: LaunchedProduct | undefined;
 }
 
-export type Action =
+export type Action = (
   | { readonly kind: "launch"; readonly launch: Launch }
   /** Bytes set to zero, for kernels that add into their output. */
-  | { readonly kind: "clear"; readonly view: View };
+  | { readonly kind: "clear"; readonly view: View }
+) & {
+  /** The first of a run: it waits for the graph to begin. */
+  readonly opensRun?: true;
+};
 
 /** What an action reads and what it writes. */
 export function touched(action: Action): readonly [readonly View[], readonly View[]] {

@@ -7,7 +7,7 @@ import { cachesOf } from "../../src/ops/caches.ts";
 import type { Fact } from "../../src/ops/op.ts";
 import { notStored, sizesOfFact } from "../graph/known.ts";
 import type { Chooser } from "../ir/question.ts";
-import { h200, type Plan, PlanError, type PlanPort, type PlanTarget } from "../ir/step.ts";
+import { h200, type Plan, PlanError, type PlanPort, type PlanTarget, type Step } from "../ir/step.ts";
 import { isFloatStorage, isStorageType, type StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
 import { PlanDraft } from "./buffers.ts";
@@ -81,13 +81,18 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
       const type = request.isPort(value) ? undefined : values.slotOf(value, frame).type;
       return [value, givePort(value, type, frame, values)] as const;
     });
+    const { steps, ...finished } = draft.finish((steps) => withPairs(steps, target));
     const plan = {
-      ...draft.finish((steps) => withPairs(steps, target)),
+      ...{ ...finished, steps: opened(steps) },
       inputs: [...takes.values()],
       outputs: outputs.map(([, port]) => port),
     };
     return { plan, takes, gives: new Map(outputs) };
   });
+}
+
+function opened([first, ...others]: readonly Step[]): Step[] {
+  return first === undefined ? [] : [{ ...first, action: { ...first.action, opensRun: true } }, ...others];
 }
 
 function framesAround({ parent, functionName }: Scope): Frame | undefined {

@@ -84,7 +84,7 @@ function tileCandidates(problem: DepthwiseProblem, target: PlanTarget): Candidat
     })
     .toSorted((a, b) => a.clocks - b.clocks)
     .map(({ launch, clocks }) => {
-      const busy = (measuredOverCounted * clocks) / target.clocksPerMicrosecond;
+      const busy = clocks / target.clocksPerMicrosecond;
       return { launch, microseconds: Math.max(busy, passMicroseconds({ bytes: problem.bytes }, target)) };
     });
 }
@@ -132,8 +132,11 @@ function lanesOf(pairs: number, pairBytes: number, limit: number): number {
   return best;
 }
 
-/** What an H200 takes for tiles over what their instructions and waits are counted as (bench/results/gpu-conv.json). */
-const measuredOverCounted = 1.9;
+/**
+ * What an H200 takes for tiles over what their instructions and waits are counted as (bench/results/gpu-conv.json); and an H100 where a multiprocessor has no
+ * more blocks than run at once, as at batch 1 (87 launches of bench/measurements/h100-model-steps.jsonl).
+ */
+const measuredOverCounted = { many: 1.9, once: 1.4 } as const;
 /** Of one multiply-add outside of tiles: what an H200 took, waiting for loads included. */
 const untiledInstructions = 12;
 /** Of a trip to memory while others make theirs, and of all that a thread does once. */
@@ -158,7 +161,8 @@ function tileClocks(
   const issue = (perMultiprocessor * Math.ceil((lanes * tiles) / 32) * instructions) / (4 * 0.8);
   const seen = kernel[0] * ((row.high - 1) * stride[1] + kernel[1]);
   const thread = fixedClocks + Math.ceil(seen / row.ahead) * tripClocks + 1.3 * instructions;
-  return Math.max(issue, Math.ceil(perMultiprocessor / resident) * thread);
+  const waves = Math.ceil(perMultiprocessor / resident);
+  return measuredOverCounted[waves > 1 ? "many" : "once"] * Math.max(issue, waves * thread);
 }
 
 /** Of one thread. */

@@ -150,7 +150,9 @@ describe("a pass over memory", () => {
     const expected = passMicroseconds({ bytes: 2 ** 22 }, h200);
     expect(aloneMicroseconds({ kind: "clear", view }, h200)).toBe(expected);
     const inModel = predictedMicroseconds({ kind: "clear", view }, h200);
-    expect(inModel).toBeCloseTo(expected + 0.3 + 2 ** 22 / h200.bandwidth.dram, 9);
+    expect(inModel).toBeCloseTo(expected + 0.15 + (0.8 * 2 ** 22) / h200.bandwidth.dram, 9);
+    const first = predictedMicroseconds({ kind: "clear", view, opensRun: true }, h200);
+    expect(first).toBeCloseTo(inModel + 3.3, 9);
   });
 
   it("counts a view once, and elements that repeat once", () => {

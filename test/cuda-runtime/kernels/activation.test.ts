@@ -98,6 +98,39 @@ function placeOf(x: number, digits: number, least: number): number {
   return 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), least) - digits + 1);
 }
 
+/** As common/activation.cuh has it; fused multiply-adds round once. */
+function tanhForHalf(x: number, ofEx2: number, ofRcp: number): number {
+  const square = fround(x * x);
+  const fused = (a: number, b: number, c: number) => fround(a * b + c);
+  const series = fused(square, fused(square, -0.053968254, 0.13333333), -0.33333333);
+  return square < 0.0625
+    ? fused(fround(x * square), series, x)
+    : fused(2, sigmoidOf(fround(2 * x), ofEx2, ofRcp), -1);
+}
+
+describe("tanh that is rounded to halves", () => {
+  const places = Array.from({ length: 100_001 }, (_, i) => fround(-10 + i / 5_000)).filter((x) => x !== 0);
+  const small = Array.from({ length: 4_000 }, (_, i) => fround(2 ** (-24 + i / 160)));
+  const errors = (of: (x: number, got: number) => number) =>
+    maxOf(
+      ulpsOff.ex2.flatMap((ofEx2) =>
+        ulpsOff.rcp.flatMap((ofRcp) => [...places, ...small].map((x) => of(x, tanhForHalf(x, ofEx2, ofRcp)))),
+      ),
+    );
+
+  it("is off by a hundredth of a last place at most, relatively by 4e-6", () => {
+    expect(errors((x, got) => Math.abs(got - Math.tanh(x)) / placeOf(Math.tanh(x), 11, -14))).toBeLessThan(
+      0.01,
+    );
+    expect(errors((x, got) => Math.abs(got / Math.tanh(x) - 1))).toBeLessThan(4e-6);
+  });
+
+  it("goes to its limits, and keeps NaN", () => {
+    expect([-Infinity, -50, Infinity, 50].map((x) => tanhForHalf(x, 0, 0))).toEqual([-1, -1, 1, 1]);
+    expect(tanhForHalf(Number.NaN, 0, 0)).toBeNaN();
+  });
+});
+
 describe("GELU that is rounded to halves", () => {
   const finite = Array.from({ length: 65_536 }, (_, bits) => bits).filter(
     (bits) => ((bits >> 10) & 31) !== 31,
