@@ -16,8 +16,14 @@ export interface CostedProduct extends Product {
   readonly microseconds: number;
 }
 
-/** Of a workload that is priced in other types: a product's counterpart among `products`, at the same node; the product where there is none. */
+/**
+ * Of a workload that is priced in other types: a product's counterpart among `products`, at the same node and with the same weight, since a node may have
+ * several; the product where there is none.
+ */
 export function counterpartIn(products: readonly CostedProduct[]): (product: CostedProduct) => CostedProduct {
   const byNode = groupBy(products, ({ node }) => node);
-  return (product) => byNode.get(product.node)?.find(({ scope }) => scope === product.scope) ?? product;
+  return (product) => {
+    const own = byNode.get(product.node)?.filter(({ scope }) => scope === product.scope) ?? [];
+    return own.find(({ weight }) => weight === product.weight) ?? own[0] ?? product;
+  };
 }
