@@ -5,7 +5,6 @@ import { lint } from "../../src/api/lint.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 
 eachModel([
-  ["tcn", "tc-runtime"],
   ["siamese", "inductor"],
   ["c3d", "ort-cuda"],
 ] as const)("%s on %s: half and padding together are told where they save", async (name, stack) => {
