@@ -351,7 +351,7 @@ struct HopperProduct {
     // Blocks of 160 columns have no registers for it.
     if constexpr (BN == 160) return false;
     return p.dType == PairOf<T>::kCode && p.dN == 1 && p.splits == 1 && p.residual == nullptr && p.scale == nullptr && !p.channelOnM && p.last.kind == kNone &&
-           Odd::hasFormula(p.first);
+           (p.first.kind == kTanh || Odd::hasFormula(p.first));
   }
 
   // One copy of the code for all parts: it is long, and would be fetched anew for each.
@@ -396,6 +396,8 @@ struct HopperProduct {
         part.v[j][2 + i] = fmaf(part.v[j][2 + i], p.alpha, bias);
       }
     }
+    // Thin tiles have no registers for this one.
+    if (p.first.kind == kTanh) part.forAll([](float x) { return tanhForHalf(x); });
     Odd::formulate(p, part.v, 0, [] {});
     const uint32_t to = sharedAddress(own);
     const int before = index % 2 * kSlabColumns;

@@ -57,6 +57,13 @@ struct Part {
     store(p, at, m0, n0, own);
   }
 
+  template <typename Formula> __device__ __forceinline__ void forAll(Formula formula) {
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[j][i] = formula(v[j][i]);
+  }
+
   // As halves, a row behind another.
   __device__ __forceinline__ void put(unsigned char* own) const {
     const uint32_t to = sharedAddress(own) + lane() % 16 * kPitch + lane() / 16 * 16;
@@ -113,13 +120,6 @@ struct Part {
       const bool isSilu = f.kind == kSilu;
       forAll([&](float x) { return x * sigmoidOf(isSilu ? f.a * x : geluTanhSlope(x)); });
     }
-  }
-
-  template <typename Formula> __device__ __forceinline__ void forAll(Formula formula) {
-#pragma unroll
-    for (int j = 0; j < kBlocks; ++j)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) v[j][i] = formula(v[j][i]);
   }
 
   __device__ __forceinline__ void addResidual(const GemmParams& p, const Place& at, int m0, int n0) {

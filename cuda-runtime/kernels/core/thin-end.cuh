@@ -56,8 +56,7 @@ struct ThinEnd {
 
   static __device__ __forceinline__ bool hasFormula(const Activation& f) {
     switch (f.kind) {
-      case kNone: case kGelu: case kGeluTanh: case kSilu: case kSigmoid: case kTanh: case kHardSwish: case kHardSigmoid: case kLeakyRelu:
-        return true;
+      case kNone: case kGelu: case kGeluTanh: case kSilu: case kSigmoid: case kHardSwish: case kHardSigmoid: case kLeakyRelu: return true;
       default: return false;
     }
   }
@@ -133,7 +132,6 @@ struct ThinEnd {
       case kGeluTanh: return forAll(v, [](float x) { return x * sigmoidOf(geluTanhSlope(x)); });
       case kSilu: return forAll(v, [&](float x) { return x * sigmoidOf(f.a * x); });
       case kSigmoid: return forAll(v, [](float x) { return sigmoidOf(x); });
-      case kTanh: return forAll(v, [](float x) { return tanhForHalf(x); });
       case kHardSwish: return forAll(v, [&](float x) { return x * atMost(atLeast(f.a * x + f.b, 0.0f), 1.0f); });
       case kHardSigmoid: return forAll(v, [&](float x) { return atMost(atLeast(f.a * x + f.b, 0.0f), 1.0f); });
       case kLeakyRelu: return forAll(v, [&](float x) { return x < 0.0f ? f.a * x : x; });

@@ -2,6 +2,7 @@
 
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { bytesMoved } from "../../cost/predict.ts";
+import { noActivation } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { type GemmSize, microsecondsOf, splitMicroseconds } from "./cost.ts";
@@ -289,7 +290,7 @@ function isSideBySide({ a, d, residual, scale, bias, channels, first, last }: Pr
     residual === undefined &&
     scale === undefined &&
     (bias === undefined || channels === "n") &&
-    takesFormulas({ first, last })
+    takesFormulas({ first: first.kind === "tanh" ? noActivation : first, last })
   );
 }
 

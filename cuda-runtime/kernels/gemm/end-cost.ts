@@ -19,7 +19,7 @@ const activationClocks: Readonly<Record<Kind, Clocks & { readonly other: number 
   team: { silu: 1.05, gelu: 0.9, geluTanh: 1.05, other: 1 },
   // Measured: SiLU and GELU (bench/measurements/h100-thin.jsonl); the others by their instructions beside these.
   thin: {
-    ...{ leakyRelu: 0.02, hardSwish: 0.04, hardSigmoid: 0.03, sigmoid: 0.075, silu: 0.078, tanh: 0.12 },
+    ...{ leakyRelu: 0.02, hardSwish: 0.04, hardSigmoid: 0.03, sigmoid: 0.075, silu: 0.078 },
     ...{ geluTanh: 0.1, gelu: 0.102 },
     other: 0,
   },

@@ -13,7 +13,7 @@ import type { ThinRow } from "./table.ts";
 /** Formulas that ThinEnd (gemm-thin/end.cuh) has; the last one is a limit. */
 const firsts: ReadonlySet<ActivationKind> = new Set([
   ...(["none", "relu", "clip", "leakyRelu", "sigmoid", "silu", "gelu", "geluTanh"] as const),
-  ...(["tanh", "hardSigmoid", "hardSwish"] as const),
+  ...(["hardSigmoid", "hardSwish"] as const),
 ]);
 const lasts: ReadonlySet<ActivationKind> = new Set(["none", "relu", "clip"]);
 /** Of a box: a warp stores its own rows, a residual comes for a group of four. */

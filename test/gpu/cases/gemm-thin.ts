@@ -16,7 +16,6 @@ const kinds: readonly (readonly [ActivationKind, number, number])[] = [
   ["clip", -0.5, 6],
   ["leakyRelu", 0.1, 0],
   ["sigmoid", 0, 0],
-  ["tanh", 0, 0],
   ["silu", 1, 0],
   ["gelu", 0, 0],
   ["geluTanh", 0, 0],
