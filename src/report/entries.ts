@@ -71,7 +71,11 @@ export function countedNotes({ belowThreshold: below, uncertain }: CountedModel,
   if (below.count > 0) {
     const what = counted(below.count, "finding");
     const together = below.count === 1 ? "" : " together";
-    notes.push(`${what} below the threshold (predicted ${duration(below.microseconds)}${together})`);
+    // What `--fix` and `--fail-on fixable` leave, too.
+    const fixable = below.hidesFix === true ? "; --fix repairs some at a lower --min-saving" : "";
+    notes.push(
+      `${what} below the threshold (predicted ${duration(below.microseconds)}${together}${fixable})`,
+    );
   }
   if (uncertain.count > 0) {
     const what = counted(uncertain.count, "finding");

@@ -46,7 +46,7 @@ function changedLines(outcome: FixOutcome, options: FixTextOptions, palette: Pal
   const said = [slower, first].flatMap((text) => (text === undefined ? [] : `  ${text}`));
   const lines = [`  ${timeText(outcome, palette)}`, ...account, ...said, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
-  pushAll(lines, changeLines(changes, palette));
+  pushAll(lines, changeLines(changes, isHalfSure(outcome), palette));
   pushAll(lines, measured(outcome));
   const assumed = Object.keys(outcome.assumed);
   for (const text of assumedText(assumed, outcome.assumed)) lines.push(`  ${printable(text)}`);
@@ -55,8 +55,14 @@ function changedLines(outcome: FixOutcome, options: FixTextOptions, palette: Pal
   return [...lines, ...differences, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
 }
 
+/** Whether the account claims what half precision saves, where it has that step. */
+function isHalfSure({ account }: FixOutcome): boolean {
+  const half = account?.find(({ step }) => step === "precision" || step === "half");
+  return half === undefined || ((half.saves?.low ?? 0) > 0 && half.unsure !== true);
+}
+
 /** Layers of a repeated block change alike: one line for all that read the same. */
-function changeLines(changes: FixOutcome["notes"], palette: Palette): string[] {
+function changeLines(changes: FixOutcome["notes"], isHalfSure: boolean, palette: Palette): string[] {
   const told = changes.map(({ pass, message, microseconds }, index) => {
     const next = changes[index + 1];
     return { pass, message, microseconds, isOfMore: next?.pass === pass && next.microseconds === undefined };
@@ -70,7 +76,8 @@ function changeLines(changes: FixOutcome["notes"], palette: Palette): string[] {
     if (first === undefined) return [];
     const times = group.length > 1 ? ` (${group.length}×)` : "";
     const whole = group.reduce((sum, [, { microseconds = 0 }]) => sum + microseconds, 0);
-    const saved = savesText(first.microseconds === undefined ? undefined : whole, first.isOfMore);
+    const verb = isHalfSure || first.pass !== "half" ? "saves" : "may save";
+    const saved = savesText(first.microseconds === undefined ? undefined : whole, first.isOfMore, verb);
     return [`  ${palette.bold(first.pass)}  ${printable(first.message)}${times}${saved}`];
   });
 }
@@ -80,12 +87,12 @@ function measured({ measurement }: FixOutcome): string[] {
 }
 
 /** `isOfMore`: the pass priced what follows together with it. */
-function savesText(microseconds: number | undefined, isOfMore: boolean): string {
+function savesText(microseconds: number | undefined, isOfMore: boolean, verb: "saves" | "may save"): string {
   if (microseconds === undefined) return "";
   const whose = isOfMore ? "with what follows " : "";
   return microseconds < 0
     ? `, ${whose}predicted to take ${duration(-microseconds)} more`
-    : `, ${whose}saves ${duration(microseconds)}`;
+    : `, ${whose}${verb} ${duration(microseconds)}`;
 }
 
 function timeText(outcome: FixOutcome, palette: Palette): string {
