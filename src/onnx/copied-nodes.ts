@@ -1,5 +1,5 @@
 /** @file Nodes that a patch leaves byte for byte: what they say is known, and not decoded again. */
-import type { Attribute, Node } from "../ir/model.ts";
+import type { Attribute, Node, Span } from "../ir/model.ts";
 import type { ByteSource } from "../wire/source.ts";
 import { lengthOf, type Segment } from "../wire/splice.ts";
 import { type DraftGraph, DraftNode } from "./draft.ts";
@@ -51,16 +51,16 @@ function isPlaceless({ attributes }: Node): boolean {
   return !attributes.some(isPlace);
 }
 
-/** The node at `offset` as a draft; undefined where it is none that was copied. */
+/** The node in that span as a draft; undefined where it is none that was copied, or one that was added to. */
 export function draftOfCopy(
   { byOffset }: CopiedNodes,
-  offset: number,
+  span: Span,
   id: number,
   graph: DraftGraph,
 ): DraftNode | undefined {
-  const known = byOffset.get(offset);
-  if (known === undefined) return undefined;
-  const node = new DraftNode(id, graph, { offset, length: known.span.length });
+  const known = byOffset.get(span.offset);
+  if (known === undefined || known.span.length !== span.length) return undefined;
+  const node = new DraftNode(id, graph, span);
   node.name = known.name;
   node.domain = known.domain;
   node.opType = known.opType;

@@ -102,7 +102,7 @@ function named(cursor: Cursor, what: string, info: NamedType): NamedType {
 export function decodeNode(cursor: Cursor, graph: DraftGraph, state: DecodeState): DraftNode {
   const id = state.nodes;
   state.nodes += 1;
-  const copy = draftOfCopy(state.copied, cursor.start, id, graph);
+  const copy = draftOfCopy(state.copied, { offset: cursor.start, length: cursor.length }, id, graph);
   if (copy !== undefined) return copy;
   const node = new DraftNode(id, graph, { offset: cursor.start, length: cursor.length });
   const inputs: string[] = [];

@@ -50,6 +50,9 @@ function patchOf({ graph }: OpenModel, draws: readonly number[]): Patch {
     if (draw(index) === 1) nodes.set(node, [{ ...base, name: `${node.name}/again` }]);
     if (draw(index) === 2)
       nodes.set(node, [base, { opType: "Identity", name: `n${index}`, inputs: [], outputs: [] }]);
+    // Its bytes stand whole in the new node's, which go on behind them.
+    const added = new Map([["added", { type: "int", value: index }] as const]);
+    if (draw(index) === 3) nodes.set(node, [{ ...base, attributes: added }]);
   }
   for (const [index, { name, initializer }] of [...graph.values.values()].entries())
     if (initializer !== undefined && draw(index) === 1)
