@@ -15,8 +15,8 @@ import { noise } from "../passes/folding.ts";
 /** Filters of the first convolution: a width that padding pays for. */
 export const oddWidth = 67;
 
-/** x [1,32,28,28] → Conv to 67 channels → BatchNormalization → Relu → Conv to 32 → y. */
-export function convolutions(): types.IGraphProto {
+/** x [1,32,side,side] → Conv to 67 channels → BatchNormalization → Relu → Conv to 32 → y. */
+export function convolutions(side = 28): types.IGraphProto {
   const scale = Array.from({ length: oddWidth }, (_, index) => 1 + index / oddWidth);
   const per = (name: string, values: readonly number[]) => floats(name, [oddWidth], values);
   const pads = { name: "pads", type: 7, ints: [1, 1, 1, 1] };
@@ -27,8 +27,8 @@ export function convolutions(): types.IGraphProto {
       node("Relu", ["b"], ["c"], { name: "relu" }),
       node("Conv", ["c", "w2"], ["y"], { name: "second", attribute: [pads] }),
     ],
-    input: [info("x", [1, 32, 28, 28])],
-    output: [info("y", [1, 32, 28, 28])],
+    input: [info("x", [1, 32, side, side])],
+    output: [info("y", [1, 32, side, side])],
     initializer: [
       floats("w1", [oddWidth, 32, 3, 3], noise(oddWidth * 32 * 9, 1)),
       floats("w2", [32, oddWidth, 3, 3], noise(oddWidth * 32 * 9, 2)),
