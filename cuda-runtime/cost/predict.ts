@@ -55,7 +55,7 @@ const mostExposedBytes = 8e6;
  * less than by themselves.
  */
 const betweenMicroseconds = { built: 0.15, ptx: -0.3 } as const;
-/** From the graph's launch until its first kernel runs: 22 models' first kernels take 2.6 to 4.2 µs more than by themselves. */
+/** From the graph's launch until its first kernel runs: the first kernels of 19 models take 2.5 to 4.3 µs more than by themselves (h100-model-steps.jsonl). */
 const runStartMicroseconds = 3.3;
 
 /** As part of a model's run: later than by itself, by what nothing hides. */

@@ -1,4 +1,5 @@
 /** @file Weights that are brought into L2 while the launches before those that read them run: what is fetched, and when. */
+import { lineBytes } from "../cost/cache-lines.ts";
 import { predictedMicroseconds } from "../cost/predict.ts";
 import { writeParams } from "../ir/param-table.ts";
 import type { KernelRef, Launch, PlanTarget, Step } from "../ir/step.ts";
@@ -21,8 +22,6 @@ const shareOfL2 = 0.4;
 const shareOfDram = 0.5;
 /** Fewer are not worth a launch. */
 const leastBytes = 2 ** 20;
-/** What a line of L2 is fetched by. */
-const lineBytes = 128;
 /** Of one warp each. */
 const blocks = 64;
 

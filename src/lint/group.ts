@@ -89,6 +89,11 @@ export class Groups {
   }
 }
 
+/** Of causes that are one entry: the largest, and how many others there are. */
+export function messageWithOthers({ message }: { readonly message: string }, others: number): string {
+  return `${message}; with ${counted(others, "other cause")}, each below the threshold`;
+}
+
 /** The largest is said first; undefined where all together are below the threshold, too. */
 function joinedOf(parts: readonly Group[], minSaving: number): Group | undefined {
   const ranked = parts.toSorted((a, b) => (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0));
@@ -99,7 +104,7 @@ function joinedOf(parts: readonly Group[], minSaving: number): Group | undefined
   const whole: Group = {
     ...first,
     members: ranked.flatMap(({ members }) => members),
-    message: `${first.message}; with ${counted(others.length, "other cause")}, each below the threshold`,
+    message: messageWithOthers(first, others.length),
     saves: all && capped(all, timeOf(covers)),
     covers,
   };

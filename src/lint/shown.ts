@@ -1,7 +1,6 @@
 /** @file A threshold that is above what is solved for hides entries, and changes nothing about any: neither its saving nor the account. */
-import { counted as countedText } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
-import { together } from "./group.ts";
+import { messageWithOthers, together } from "./group.ts";
 import { byImportance, type Judged } from "./judge.ts";
 import type { CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
@@ -69,7 +68,7 @@ function joinedOf(parts: readonly Entry[]): Entry {
     group: {
       ...group,
       severity: severity ?? group.severity,
-      message: `${group.message}; with ${countedText(ranked.length - 1, "other cause")}, each below the threshold`,
+      message: messageWithOthers(group, ranked.length - 1),
       saves: ranked.map((part) => part.group.saves).reduce(together, null),
       findings: ranked.flatMap((part) => part.group.findings),
     },

@@ -5,9 +5,10 @@
  * multiprocessor as long as registers and shared memory allow.
  */
 import { maxOf } from "../../../src/ir/lists.ts";
+import { sectorBytes } from "../../cost/cache-lines.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { oddStoreClocks } from "../gemm/cost.ts";
-import { columnsWithoutFormulas } from "../gemm/hopper-cost.ts";
+import { hasRegistersForEnds } from "../gemm/hopper-cost.ts";
 import { type StayingRates, stayingClocks, sumRates, teamSumClocks } from "../gemm/staying-cost.ts";
 import type { HaloWork } from "./halo.ts";
 import { haloMicroseconds } from "./halo-cost.ts";
@@ -146,7 +147,6 @@ function walkingRates(panels: number, splits: number): StayingRates {
  * long; boxes of 128 bytes show nothing of it. Copies begin at whole lines.
  */
 const straddlingClocks = 8;
-const sectorBytes = 32;
 
 /** Of the copy engine, for a row of a tile in a step, of which there are as many as panels. */
 function rowClocksOf({ channels, groups }: ConvProblem, { panels }: Walk, clocks: number): number {
@@ -197,7 +197,7 @@ function walkMicroseconds(
   const work = { ...whole, columnClocks, ...(splits > 1 ? { stored: 1 } : {}) };
   const compute = stayingClocks(product, work, walkingRates(walk.panels, splits), target);
   const tiles = Math.ceil(work.m / product.m) * Math.ceil(work.n / product.n);
-  const each = product.n === columnsWithoutFormulas ? oddStoreClocks : sideBySideClocks;
+  const each = hasRegistersForEnds(product) ? sideBySideClocks : oddStoreClocks;
   const odd = work.stored * product.m * product.n * each[storeWidthOf(problem)];
   const stores = splits > 1 ? 0 : Math.ceil(tiles / target.multiprocessors) * odd;
   const clocks = walking.start + Math.max(compute + stores, memory);

@@ -5,7 +5,7 @@ import type { Epilogue } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
 import { channelsLastOrder, reshaped, sliced, stridesOf, type View } from "../../ir/view.ts";
-import { packedLineBytes } from "../gemm/pack.ts";
+import { packedPitch } from "../gemm/pack.ts";
 import { copyMicroseconds } from "../transpose/transpose.ts";
 import type { ConvChoice } from "./choose.ts";
 import { packParams, type Window } from "./params.ts";
@@ -86,7 +86,7 @@ export function copied(
   type: FloatStorage,
   isBoxed: boolean,
 ): Source {
-  const { shape, padded, perGroup } = paddedShape(x, groups, type, isBoxed ? packedLineBytes : undefined);
+  const { shape, padded, perGroup } = paddedShape(x, groups, type, isBoxed);
   const all = emitter.temporary(type, shape, channelsLastOrder(shape.length));
   emitter.copy(...groupwise(x, all, groups, padded));
   return { x: spatialOf(sliced(all, 1, 0, perGroup)), groupStride: padded };
@@ -94,7 +94,7 @@ export function copied(
 
 /** Predicted, of what `copied` launches. */
 export function copyMicrosecondsOf(x: View, groups: number, type: FloatStorage, target: PlanTarget): number {
-  const { shape, padded } = paddedShape(x, groups, type);
+  const { shape, padded } = paddedShape(x, groups, type, false);
   const buffer = { id: -1, kind: "temporary", bytes: 0, name: "copied" } as const;
   const strides = stridesOf(shape, channelsLastOrder(shape.length));
   return copyMicroseconds(
@@ -103,16 +103,13 @@ export function copyMicrosecondsOf(x: View, groups: number, type: FloatStorage, 
   );
 }
 
-function paddedShape(
-  x: View,
-  groups: number,
-  type: FloatStorage,
-  grainOf: (bytes: number) => number = () => 16,
-) {
+function paddedShape(x: View, groups: number, type: FloatStorage, isBoxed: boolean) {
   const [batch = 1, channels = 1, ...size] = x.shape;
   const perGroup = channels / groups;
-  const grain = grainOf(perGroup * bytesOfType(type)) / bytesOfType(type);
-  const padded = Math.ceil(perGroup / grain) * grain;
+  const perChunk = 16 / bytesOfType(type);
+  const padded = isBoxed
+    ? packedPitch(perGroup, bytesOfType(type))
+    : Math.ceil(perGroup / perChunk) * perChunk;
   return { shape: [batch, groups * padded, ...size], padded, perGroup };
 }
 

@@ -9,7 +9,7 @@ import type { Launch, PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../../ir/storage.ts";
 import { distinctCount, reshaped, sliced, type View } from "../../ir/view.ts";
 import { withCopiedEnds } from "../gemm/end-maps.ts";
-import { packedLineBytes } from "../gemm/pack.ts";
+import { packedPitch } from "../gemm/pack.ts";
 import { blocksThatStay, runsOfSum } from "../gemm/table.ts";
 import { type ConvChoice, type ConvSource, chooseConv, convCandidates, describeConv } from "./choose.ts";
 import { type ConvProblem, chunksOf } from "./cost.ts";
@@ -63,8 +63,7 @@ function weightChunks(parts: Parts, tile: ConvTile, channels: number) {
   if (!isByBoxes(tile))
     return { chunks: chunksOf({ taps: tapsOf(parts), channels }, tile), chunksPerTap: perTap };
   // TMA counts channels itself: a tap's need no filling up to a step, and begin where each piece lies in one line.
-  const line = packedLineBytes(perTap * chunkBytes) / chunkBytes;
-  const chunksPerTap = Math.ceil(perTap / line) * line;
+  const chunksPerTap = packedPitch(perTap, chunkBytes);
   return { chunks: tapsOf(parts) * chunksPerTap, chunksPerTap };
 }
 

@@ -1,4 +1,5 @@
 /** @file The depthwise kernels, and which of them a convolution gets. */
+import { sectorBytes } from "../../cost/cache-lines.ts";
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { passMicroseconds } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
@@ -121,12 +122,11 @@ function tileShape(row: TileRow, problem: DepthwiseProblem): TileShape | undefin
 /** Lanes of a block along `pairs` of channels: few idle ones, and whole sectors of memory where that costs little. */
 function lanesOf(pairs: number, pairBytes: number, limit: number): number {
   const most = Math.min(pairs, 64, limit);
-  const sector = 32;
   let [best, bestScore] = [0, 0];
   for (let lanes = Math.min(most, 16); lanes <= most; lanes++) {
     const threads = lanes * Math.floor(maxThreads / lanes);
     const busy = (pairs / (Math.ceil(pairs / lanes) * lanes)) * (threads / (Math.ceil(threads / 32) * 32));
-    const score = (lanes * pairBytes) % sector === 0 || lanes === pairs ? busy : 0.9 * busy;
+    const score = (lanes * pairBytes) % sectorBytes === 0 || lanes === pairs ? busy : 0.9 * busy;
     if (score >= bestScore) [best, bestScore] = [lanes, score];
   }
   return best;

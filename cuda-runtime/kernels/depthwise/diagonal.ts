@@ -1,4 +1,5 @@
 /** @file Depthwise kernels on Tensor Cores, and what their blocks may be. */
+import { sectorBytes } from "../../cost/cache-lines.ts";
 import type { Candidate } from "../../cost/candidate.ts";
 import { passMicroseconds } from "../../cost/predict.ts";
 import type { Dim3, PlanTarget } from "../../ir/step.ts";
@@ -164,7 +165,6 @@ function choiceOf(
 
 /** From a block's first copy to its last store, beside what it computes (estimated). */
 const blockClocks = 3500;
-const sectorBytes = 32;
 
 /** What blocks read beyond x itself comes from the L2, in whole sectors. What the first or only tiles compute is not hidden. */
 function microsecondsOf(launch: ShapeLaunch, problem: DepthwiseProblem, target: PlanTarget): number {

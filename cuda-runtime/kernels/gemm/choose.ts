@@ -1,5 +1,6 @@
 /** @file Which kernel computes a product, and how: orientation, operands packed or as they lie, splits of k. */
 
+import { sectorBytes } from "../../cost/cache-lines.ts";
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { bytesMoved } from "../../cost/predict.ts";
 import { noActivation } from "../../ir/epilogue.ts";
@@ -64,8 +65,6 @@ interface Reading {
 }
 
 const mostSkinnyRows = 4;
-/** That the L2 cache reads at once. */
-const sectorBytes = 32;
 /** Elements along k: shorter rows are not read often enough for a copy to pay. */
 const longRow = 512;
 const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];

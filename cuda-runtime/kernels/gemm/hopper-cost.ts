@@ -75,9 +75,14 @@ const stepOfColumns: ReadonlyMap<number, number> = new Map([
   [256, 38],
 ]);
 const tallRows = 256;
-/** Formulas that a tile's end is compiled for (core/plain-end.cuh), but where its columns leave no registers; nor for stores side by side. */
+/** Formulas that a tile's end is compiled for (core/plain-end.cuh), but where its columns leave no registers. */
 const formulas: ReadonlySet<ActivationKind> = new Set(["gelu", "geluTanh", "silu"]);
-export const columnsWithoutFormulas = 160;
+const columnsWithoutFormulas = 160;
+
+/** Whether a row's ends have registers for formulas that are compiled in, and for stores side by side. */
+export function hasRegistersForEnds({ n }: Pick<HopperRow, "n">): boolean {
+  return n !== columnsWithoutFormulas;
+}
 
 function wayOf(row: HopperRow): Way {
   if (row.together) return "together";
@@ -95,7 +100,7 @@ function elementClocks(row: HopperRow, size: GemmSize): { readonly end: number; 
   const each = [of(rates.stored, 1)];
   if (size.storeWidth < 8) each.push(parts(rates.sideBySide[size.storeWidth === 2 ? "even" : "odd"][way]));
   const formula = activationClocksOf("staying", size.first) / activationClocksOf("staying", "gelu");
-  const isCompiled = formulas.has(size.first) && row.n !== columnsWithoutFormulas;
+  const isCompiled = formulas.has(size.first) && hasRegistersForEnds(row);
   if (isCompiled && size.residualBytes === 0) each.push(of(rates.gelu, formula));
   else each.push(parts(rates.parts.formula * formula));
   if (row.m === tallRows) each.push({ end: rates.geluOfTall * formula, meanwhile: 0 });
@@ -108,10 +113,10 @@ function elementClocks(row: HopperRow, size: GemmSize): { readonly end: number; 
 }
 
 /** Whether its ends are those that the rates are of: halves in whole groups of eight, or in rows that are stored side by side. */
-export function hasUsualEnds({ n }: HopperRow, size: GemmSize): boolean {
+export function hasUsualEnds(row: HopperRow, size: GemmSize): boolean {
   const { storeWidth, storeFactor, outputBytes, isSideBySide } = size;
   if (outputBytes !== 2) return false;
-  return storeWidth === 8 ? storeFactor === 1 : isSideBySide && n !== columnsWithoutFormulas;
+  return storeWidth === 8 ? storeFactor === 1 : isSideBySide && hasRegistersForEnds(row);
 }
 
 /** Beside the launch, of usual ends. `memory`: clocks of operands read and results written once, at DRAM's rate. */

@@ -1,4 +1,5 @@
 /** @file An operand of a product, copied to rows along k that begin at lines of the L2 cache. */
+import { lineBytes } from "../../cost/cache-lines.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType } from "../../ir/storage.ts";
@@ -19,7 +20,6 @@ interface Packing {
 }
 
 const grainBytes = 16;
-const lineBytes = 128;
 
 /**
  * Bytes that packed rows of so many begin at multiples of: whole lines, or as short a part of one as a row lies in. TMA fetches rows of 8,208 bytes at half
@@ -30,13 +30,17 @@ export function packedLineBytes(rowBytes: number): number {
   return lineBytes;
 }
 
+/** Elements from a packed row of so many to the next one. */
+export function packedPitch(elements: number, elementBytes: number): number {
+  const line = packedLineBytes(elements * elementBytes) / elementBytes;
+  return Math.ceil(elements / line) * line;
+}
+
 function packingOf({ batch, k }: Sizes, operand: Operand, outer: number): Packing {
   const { view } = operand;
   const axes = [...batch.keys()].filter((axis) => operand.batch[axis] !== 0);
   const sizes = axes.map((axis) => batch[axis] ?? 1);
-  const bytes = bytesOfType(view.type);
-  const line = packedLineBytes(k * bytes) / bytes;
-  const padded = Math.ceil(k / line) * line;
+  const padded = packedPitch(k, bytesOfType(view.type));
   const from: View = {
     ...view,
     shape: [...sizes, outer, k],

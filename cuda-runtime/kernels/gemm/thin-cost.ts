@@ -1,4 +1,5 @@
 /** @file Predicted time of a product by a kernel of gemm-thin, which memory bounds, or what is done to the result's elements. */
+import { sectorBytes } from "../../cost/cache-lines.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { GemmSize } from "./cost.ts";
 import { activationClocksOf } from "./end-cost.ts";
@@ -28,7 +29,6 @@ const dramShare = 0.937;
 const againShare = 0.002;
 /** Times that a result's bytes count where a tile's rows end inside a sector: those are written twice, and read in between. */
 const partialSectors = 3.5;
-const sectorBytes = 32;
 
 export function thinMicroseconds(row: ThinRow, size: GemmSize, target: PlanTarget): number {
   const { m, n, k } = size;
