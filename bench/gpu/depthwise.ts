@@ -1,10 +1,11 @@
 /**
  * @file Depthwise convolutions of the zoo in every form that takes them, beside their roofline; channels last, with bias.
  *
- *     node dist/gpu/depthwise.js [--batch 1,32] [--dtype fp16,bf16] [--only PART,…] [--chosen] [--peers FOLDER]
+ *     node dist/gpu/depthwise.js [--batch 1,32] [--dtype fp16,bf16] [--only PART,…] [--form PART,…] [--most N] [--chosen] [--peers FOLDER]
  *
  * Blocks on Tensor Cores may have hundreds of sizes: of those with the same channels, of which equally many fit a multiprocessor,
- * the one is taken that reads least. --chosen takes what the planner takes. Writes $OUT/depthwise.json; --peers is the folder of
+ * the one is taken that reads least. --form takes those whose name has a part (`ring_k3s1_7 8x14x72`); --most takes
+ * N of them, spread evenly; --chosen takes what the planner takes. Writes $OUT/depthwise.json; --peers is the folder of
  * torch_ops.py, whose convolutions have no activation.
  */
 import { writeFileSync } from "node:fs";
@@ -76,6 +77,8 @@ const { values: options } = parseArgs({
     batch: { type: "string", default: "32" },
     dtype: { type: "string", default: "fp16" },
     only: { type: "string" },
+    form: { type: "string" },
+    most: { type: "string", default: "1000" },
     chosen: { type: "boolean", default: false },
     peers: { type: "string" },
     device: { type: "string", default: "0" },
@@ -154,16 +157,28 @@ function sampled(host: HarnessHost, layer: Layer): DepthwiseChoice[] {
     return tiles * ((high - 1) * stride + taps) * ((wide - 1) * stride + taps);
   };
   const groups = new Map<string, DepthwiseChoice>();
+  const forms = options.form?.split(",");
   for (const choice of choicesOf(host, layer)) {
     const { suffix, diagonal, vector } = choice;
+    const name = `${suffix} ${choice.wide}x${choice.high}x${vector} ${diagonal?.blocks ?? ""}`;
+    if (forms?.some((form) => name.includes(form)) === false) continue;
     const resident = Math.floor(sharedBytes / (choice.sharedBytes + reservedSharedBytes));
     const step = residentSteps.findLast((each) => each <= resident) ?? 1;
-    const key = diagonal === undefined ? suffix : `${vector} ${step} ${diagonal.stage > 0}`;
+    const { ring } = diagonal ?? {};
+    const key =
+      diagonal === undefined
+        ? suffix
+        : ring === undefined
+          ? `${suffix} ${vector} ${step} ${diagonal.stage > 0}`
+          : `${name} ${ring.stages}`;
     const known = groups.get(key);
-    if (diagonal !== undefined && vector < 16 && layer.channels % 16 === 0) continue;
+    if (diagonal?.ring === undefined && diagonal !== undefined && vector < 16 && layer.channels % 16 === 0)
+      continue;
     if (known === undefined || read(choice) < read(known)) groups.set(key, choice);
   }
-  return [...groups.values()];
+  const all = [...groups.values()];
+  const every = Math.max(1, all.length / Number(options.most));
+  return all.filter((_, i) => Math.floor(i / every) !== Math.floor((i - 1) / every));
 }
 
 interface Timed {

@@ -25,6 +25,7 @@ export interface EncodedTensor {
   readonly strides: readonly number[];
   /** What one copy takes, in elements. */
   readonly box: readonly number[];
+  readonly steps?: readonly number[] | undefined;
   readonly walk?: ImageWalk | undefined;
 }
 
@@ -48,7 +49,7 @@ function swizzleOf({ type, box }: EncodedTensor): number {
 }
 
 function encodeTiled(driver: Driver, to: bigint, tensor: EncodedTensor): void {
-  const { type, address, sizes, strides, box } = tensor;
+  const { type, address, sizes, strides, box, steps = sizes.map(() => 1) } = tensor;
   driver.call(
     "cuTensorMapEncodeTiled",
     to,
@@ -58,7 +59,7 @@ function encodeTiled(driver: Driver, to: bigint, tensor: EncodedTensor): void {
     BigUint64Array.from(sizes, BigInt),
     BigUint64Array.from(strides, BigInt),
     Uint32Array.from(box),
-    new Uint32Array(sizes.length).fill(1),
+    Uint32Array.from(steps),
     noInterleave,
     swizzleOf(tensor),
     promote256,

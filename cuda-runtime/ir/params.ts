@@ -19,6 +19,8 @@ export interface TensorMap {
   /** In elements, of the axes behind the innermost; multiples of 16 bytes. */
   readonly strides: readonly number[];
   readonly box: readonly number[];
+  /** Elements from one that a box takes to the next, an entry an axis; undefined: all. `box` counts those between as well. */
+  readonly steps?: readonly number[] | undefined;
   /** Of a map of images (channels, spatial axes, batch), whose boxes are [channels, positions] of a sliding window. */
   readonly walk?: ImageWalk | undefined;
 }

@@ -18,6 +18,7 @@ const families: ReadonlyMap<string, (entry: string) => boolean> = new Map([
   ["conv-planes", allBut(/^conv_planes_(?:weights|pack)/)],
   ["conv-tma", every],
   ["depthwise", (entry) => entry.includes("_diagonal_")],
+  ["depthwise-hopper", every],
   ["gemm", every],
   ["gemm-bf16", every],
   ["gemm-hopper", every],

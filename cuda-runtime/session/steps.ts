@@ -103,12 +103,23 @@ export function expectAtOnce({ isAtOnce, grid }: Launch, multiprocessors: number
   );
 }
 
-function tensorOf({ view, sizes, strides, box, walk }: TensorMap, addressOf: AddressOf): EncodedTensor {
+function tensorOf(
+  { view, sizes, strides, box, steps, walk }: TensorMap,
+  addressOf: AddressOf,
+): EncodedTensor {
   // Codes of a byte are moved as bytes.
   const type = bytesOfType(view.type) === 1 ? "uint8" : view.type;
   if (type !== "uint8" && !isFloatStorage(type)) throw new Error(`tc-lint bug: no tensor map of ${type}`);
   const address = addressOfView(view, addressOf);
-  return { type, address, sizes, strides: strides.map((stride) => stride * bytesOfType(type)), box, walk };
+  return {
+    type,
+    address,
+    sizes,
+    strides: strides.map((stride) => stride * bytesOfType(type)),
+    box,
+    steps,
+    walk,
+  };
 }
 
 /** An error of the driver, with the step that it came from. */

@@ -83,6 +83,13 @@ __device__ __forceinline__ void storeBox3(const TensorMap& map, uint32_t from, i
 #endif
 }
 
+__device__ __forceinline__ void storeBox4(const TensorMap& map, uint32_t from, int x, int y, int z, int w) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+               ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+#endif
+}
+
 __device__ __forceinline__ void storeBox5(const TensorMap& map, uint32_t from, int x, int y, const int (&z)[3]) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"

@@ -18,10 +18,11 @@ import {
   spatialOf,
   vectorWidth,
 } from "../conv/spatial.ts";
+import { depthwiseRingStruct } from "../depthwise-hopper/params.table.ts";
 import { depthwiseCandidates, maxThreads } from "./choose.ts";
 import { diagonalBlock } from "./diagonal.ts";
 import { depthwiseStruct } from "./params.table.ts";
-import { type DepthwiseChoice, type DepthwiseProblem, tileCount } from "./problem.ts";
+import { type DepthwiseChoice, type DepthwiseProblem, type Ring, tileCount } from "./problem.ts";
 
 const names: Readonly<Record<FloatStorage, string>> = { float16: "f16", bfloat16: "bf16", float32: "f32" };
 
@@ -47,6 +48,7 @@ export function emitDepthwise(
     ...{ kernel: window.kernel, stride: window.stride, dilation: window.dilation },
     ...{ alignment: channelAlignment(x), width: vectorWidth(y, 8), bytes: bytesMoved([...reads, y.view]) },
     isPlain: isPlain(request, window),
+    activation: request.epilogue.activation.kind,
   };
   const { target } = emitter;
   const about = { request, window };
@@ -71,8 +73,11 @@ function isPlain({ x, w, to, operands, epilogue }: ConvRequest, { pad }: Window)
   return isOfOneType && residual === undefined && last.kind === "none" && pad[0] === 0;
 }
 
-function variantOf({ suffix, diagonal, wide, high, vector }: DepthwiseChoice): string {
-  return diagonal === undefined ? suffix : `${suffix} ${wide}x${high}x${vector} ${diagonal.blocks}`;
+/** Of one convolution, which of its forms it is. */
+export function variantOf({ suffix, diagonal, wide, high, vector }: DepthwiseChoice): string {
+  if (diagonal === undefined) return suffix;
+  const stages = diagonal.ring === undefined ? "" : ` ${diagonal.ring.stages}`;
+  return `${suffix} ${wide}x${high}x${vector} ${diagonal.blocks}${stages}`;
 }
 
 interface Emitted extends Omit<Fields, "choice" | "count"> {
@@ -83,7 +88,10 @@ interface Emitted extends Omit<Fields, "choice" | "count"> {
 
 function detailOf({ kernel }: Window, { wide, high, vector, diagonal }: DepthwiseChoice): string {
   const each = `${wide}x${high} positions of ${vector} channels`;
-  const blocks = diagonal === undefined ? "" : ` a block, ${diagonal.blocks} blocks`;
+  const blocks =
+    diagonal === undefined
+      ? ""
+      : ` a block, ${diagonal.blocks} blocks${diagonal.ring === undefined ? "" : ` of ${diagonal.ring.stages} stages`}`;
   return `depthwise ${kernel.join("x")}, ${each}${blocks}`;
 }
 
@@ -96,10 +104,20 @@ function launchTiles(
   const positions = y.batch * y.size[0] * y.size[1] * y.size[2];
   const taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
   const { count, grid, block } = launchShape(choice, problem);
+  const ring = choice.diagonal?.ring;
+  const family = ring === undefined ? "depthwise" : "depthwise-hopper";
+  const common = depthwiseFields({ ...fields, choice, count });
+  const { scale, bias } = fields.request.epilogue;
+  const isWeight = [fields.request.w, scale, bias].every(
+    (view) => view === undefined || emitter.isConstant(view),
+  );
   emitter.launch({
-    kernel: { kind: "built", family: "depthwise", entry: `depthwise_${names[type]}_${choice.suffix}` },
+    kernel: { kind: "built", family, entry: `depthwise_${names[type]}_${choice.suffix}` },
     ...{ grid, block, sharedBytes: choice.sharedBytes },
-    params: depthwiseParams({ ...fields, choice, count }),
+    params:
+      ring === undefined
+        ? writeParams(depthwiseStruct, common)
+        : ringParams(ring, common, { ...fields, choice }, isWeight),
     reads,
     writes: [y.view],
     flops: 2 * positions * problem.filters * taps,
@@ -111,7 +129,7 @@ function launchTiles(
 function launchShape(choice: DepthwiseChoice, problem: DepthwiseProblem) {
   const { block, vector, diagonal } = choice;
   const tiles = tileCount(choice, problem);
-  const pieces = problem.filters / vector;
+  const pieces = Math.ceil(problem.filters / vector);
   if (diagonal !== undefined) {
     const grid = [diagonal.blocks, 1, 1] as const;
     return { count: tiles * pieces, grid, block: diagonalBlock(choice) } as const;
@@ -146,9 +164,9 @@ interface Fields {
   readonly count: number;
 }
 
-function depthwiseParams({ request, window, x, y, residual, w, choice, count }: Fields) {
+function depthwiseFields({ request, window, x, y, residual, w, choice, count }: Fields) {
   const { epilogue } = request;
-  return writeParams(depthwiseStruct, {
+  return {
     x: x.view,
     w,
     y: y.view,
@@ -167,7 +185,7 @@ function depthwiseParams({ request, window, x, y, residual, w, choice, count }: 
     xBatch: x.batchStride,
     xAxes: x.strides,
     xChannel: x.channelStride,
-    pieces: divisorFields(y.channels / choice.vector),
+    pieces: divisorFields(Math.ceil(y.channels / choice.vector)),
     strips: divisorFields(Math.ceil(y.size[2] / choice.wide)),
     height: divisorFields(Math.ceil(y.size[1] / choice.high)),
     depth: divisorFields(y.size[0]),
@@ -178,5 +196,37 @@ function depthwiseParams({ request, window, x, y, residual, w, choice, count }: 
     ...{ pitch: choice.diagonal?.pitch ?? 0, stage: choice.diagonal?.stage ?? 0 },
     activation: activationFields(epilogue.activation),
     last: activationFields(epilogue.last),
+  };
+}
+
+function ringParams(
+  { stages, across, down, rowBytes, oddBytes, shift, mask }: Ring,
+  p: ReturnType<typeof depthwiseFields>,
+  { x, y, window, choice }: Pick<Fields, "x" | "y" | "window" | "choice">,
+  isWeight: boolean,
+) {
+  const stride = window.stride[2];
+  return writeParams(depthwiseRingStruct, {
+    x: { ...imagesOf(x), box: [choice.vector, across * stride, down, 1], steps: [1, stride, 1, 1] },
+    y: { ...imagesOf(y), box: [choice.vector, choice.wide, 1, 1] },
+    p,
+    ...{
+      isWeight: isWeight ? 1 : 0,
+      stages,
+      row: rowBytes,
+      odd: oddBytes,
+      swizzleShift: shift,
+      swizzleMask: mask,
+    },
+    filledBytes: down * rowBytes * stride,
   });
+}
+
+/** Of a descriptor: channels, width, height, batch. Axes of one element have a stride of no matter, but a valid one. */
+function imagesOf({ view, channels, size, strides, batch, batchStride }: Spatial) {
+  const unit = Math.ceil(channels / 8) * 8;
+  return {
+    ...{ view, sizes: [channels, size[2], size[1], batch] },
+    strides: [strides[2], strides[1], batchStride].map((stride) => (stride === 0 ? unit : stride)),
+  };
 }

@@ -28,15 +28,15 @@ export const diagonalRows: readonly DiagonalRow[] = rows.map(([taps, stride, hig
 }));
 
 /** Channels that a warp makes, columns of its unit, and threads that the kernels are compiled for. */
-const warpChannels = 8;
-const unitColumns = 8;
+export const warpChannels = 8;
+export const unitColumns = 8;
 const maxThreads = 256;
 /** Of x that a thread copies at once. */
-const chunkBytes = 16;
+export const chunkBytes = 16;
 
-/** A warp for every 8 channels. */
-export function diagonalBlock({ vector }: DepthwiseChoice): Dim3 {
-  return [(vector / warpChannels) * 32, 1, 1];
+/** A warp for every 8 channels, and one that copies a ring's tiles. */
+export function diagonalBlock({ vector, diagonal }: DepthwiseChoice): Dim3 {
+  return [(vector / warpChannels + (diagonal?.ring === undefined ? 0 : 1)) * 32, 1, 1];
 }
 
 interface Shape {
@@ -66,7 +66,7 @@ export function diagonalCandidates(
     }));
 }
 
-function takesDiagonals({
+export function takesDiagonals({
   type,
   isPlain,
   channels,
@@ -97,7 +97,7 @@ function shapesOf(row: DiagonalRow, { channels, size }: DepthwiseProblem): Shape
 }
 
 /** Sizes of 1, 2, 3, … equal parts of `size`, rounded up to whole `unit`s. */
-function partsOf(size: number, unit: number): number[] {
+export function partsOf(size: number, unit: number): number[] {
   const units = Math.ceil(size / unit);
   const sizes = Array.from({ length: units }, (_, i) => Math.ceil(units / (i + 1)) * unit);
   return [...new Set(sizes)];
@@ -163,6 +163,11 @@ function choiceOf(
   };
 }
 
+/**
+ * What an H100 takes over what is counted below: where a multiprocessor makes more tiles than it holds (158 launches of batch 32), and where it does not (48 of
+ * batch 1; bench/measurements/h100-depthwise.jsonl).
+ */
+const measuredOverCounted = { many: 1.75, once: 1 } as const;
 /** From a block's first copy to its last store, beside what it computes (estimated). */
 const blockClocks = 3500;
 
@@ -177,7 +182,9 @@ function microsecondsOf(launch: ShapeLaunch, problem: DepthwiseProblem, target: 
   const exposed = clocks / (2 * rounds * target.clocksPerMicrosecond);
   const again = bytesAgain(shape, problem) / target.bandwidth.l2;
   const memory = problem.bytes / target.bandwidth.dram + again;
-  return passMicroseconds({ bytes: problem.bytes }, target) + again + exposed + Math.max(0, busy - memory);
+  const counted =
+    passMicroseconds({ bytes: problem.bytes }, target) + again + exposed + Math.max(0, busy - memory);
+  return measuredOverCounted[rounds > 1 ? "many" : "once"] * counted;
 }
 
 /** Clocks between two instructions of one warp (estimated): it waits for products and for shared memory. */

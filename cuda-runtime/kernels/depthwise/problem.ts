@@ -1,4 +1,5 @@
 /** @file What is asked of the depthwise kernels, and what they answer with. */
+import type { ActivationKind } from "../../ir/epilogue.ts";
 import type { FloatStorage } from "../../ir/storage.ts";
 import type { Triple } from "../conv/spatial.ts";
 
@@ -23,12 +24,21 @@ export interface DiagonalRow {
   readonly blocks: number;
 }
 
+/** A RING of depthwise-hopper.cu. */
+export interface RingRow {
+  readonly taps: number;
+  readonly stride: number;
+  readonly high: number;
+  /** Of a thread. */
+  readonly registers: number;
+}
+
 /** How a convolution is cut into threads and blocks. */
 export interface DepthwiseChoice {
   /** Of the entry's name. */
   readonly suffix: string;
   /** Of a table, where it is one of a table. */
-  readonly row: TileRow | DiagonalRow | undefined;
+  readonly row: TileRow | DiagonalRow | RingRow | undefined;
   /** Channels of one thread, and its positions along width and height; of diagonal kernels those of a block. */
   readonly vector: number;
   readonly wide: number;
@@ -47,6 +57,21 @@ export interface DiagonalBlocks {
   readonly pitch: number;
   /** From a block's first tile to its second; 0 where each makes one. */
   readonly stage: number;
+  readonly ring?: Ring | undefined;
+}
+
+/** Of kernels whose tiles come by TMA: how they lie in shared memory. */
+export interface Ring {
+  readonly stages: number;
+  /** Of a box: positions of x along width and height that one copy brings, those of one parity where the stride is 2. */
+  readonly across: number;
+  readonly down: number;
+  /** From a row of x to the next, and from even columns to odd ones. */
+  readonly rowBytes: number;
+  readonly oddBytes: number;
+  /** TMA puts 16 bytes of a position at their number XOR that of the position behind `shift` and `mask`. */
+  readonly shift: number;
+  readonly mask: number;
 }
 
 export interface DepthwiseProblem {
@@ -67,6 +92,7 @@ export interface DepthwiseProblem {
   readonly isPlain: boolean;
   /** Read and written. */
   readonly bytes: number;
+  readonly activation: ActivationKind;
 }
 
 /** Over all positions. */

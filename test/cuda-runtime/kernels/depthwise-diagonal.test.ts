@@ -19,13 +19,14 @@ import { emulate } from "./depthwise-emulated.ts";
 const problem: DepthwiseProblem = {
   ...{ type: "float16", channels: 48, filters: 48, batch: 2, size: [1, 30, 21] },
   ...{ kernel: [1, 7, 7], stride: [1, 1, 1], dilation: [1, 1, 1] },
-  ...{ alignment: 16, width: 8, isPlain: true, bytes: 1e6 },
+  ...{ alignment: 16, width: 8, isPlain: true, activation: "none", bytes: 1e6 },
 };
 
 function diagonals(changes: Partial<DepthwiseProblem> = {}, target = h200): DepthwiseChoice[] {
-  return depthwiseCandidates({ ...problem, ...changes }, target)
+  const isDiagonal = ({ diagonal }: DepthwiseChoice) => diagonal !== undefined && diagonal.ring === undefined;
+  return depthwiseCandidates({ ...problem, ...changes }, target, isDiagonal)
     .map(({ launch }) => launch)
-    .filter(({ diagonal }) => diagonal !== undefined);
+    .filter(isDiagonal);
 }
 
 interface Layer {

@@ -39,8 +39,10 @@ import { diagonalRows } from "../../../cuda-runtime/kernels/depthwise/diagonal.t
 import type {
   DepthwiseChoice,
   DiagonalRow,
+  RingRow,
   TileRow,
 } from "../../../cuda-runtime/kernels/depthwise/problem.ts";
+import { ringRows } from "../../../cuda-runtime/kernels/depthwise/ring.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
 import {
   convolved,
@@ -79,7 +81,7 @@ export interface Spec {
   readonly last?: Activation;
   readonly accepts?: (choice: ConvChoice) => boolean;
   /** The depthwise kernel that it is for. */
-  readonly tile?: TileRow | DiagonalRow;
+  readonly tile?: TileRow | DiagonalRow | RingRow;
   /** Of its blocks, where it may have several: those that it is for. */
   readonly cut?: (choice: DepthwiseChoice) => boolean;
   /** As if the GPU had so many. */
@@ -253,7 +255,7 @@ function emitOverPlanes(emitter: Emitter, request: ConvRequest, accepts: (tile: 
 function emitTile(
   emitter: Emitter,
   request: ConvRequest,
-  tile: TileRow | DiagonalRow,
+  tile: TileRow | DiagonalRow | RingRow,
   cut: (choice: DepthwiseChoice) => boolean = () => true,
 ): void {
   const window = {
@@ -774,6 +776,65 @@ function diagonalSpecs(tile: DiagonalRow, math: ConvMath): Spec[] {
   ];
 }
 
+/** Tiles of each width, more of them than the ring has stages; channels that fill no block. */
+function ringSpecs(tile: RingRow, math: ConvMath): Spec[] {
+  const { taps, stride, high } = tile;
+  const of = (name: string, spec: Omit<Spec, "name" | "math" | "tile" | "w">): Spec => ({
+    name: `depthwise ring_k${taps}s${stride}_${high} ${name}, ${math}`,
+    ...{ math, tile, groups: spec.x[1] ?? 1, w: [spec.x[1] ?? 1, 1, taps, taps] },
+    ...{ strides: [stride, stride], affine: "bias", multiprocessors: 3 },
+    needs: ({ features }) => features.wgmma,
+    ...spec,
+  });
+  const same = new Array<number>(4).fill((taps - 1) / 2);
+  const inRounds = (vector: number) => (choice: DepthwiseChoice) =>
+    choice.vector === vector && choice.wide === 8 && choice.high === high;
+  return [
+    of("padded unevenly, in parts", {
+      x: [3, 40, 29, 41],
+      pads: [2, taps - 1, 0, 1],
+      affine: "both",
+      activation: activation("silu", 1),
+      cut: inRounds(32),
+    }),
+    of("of less than a unit", {
+      x: [3, 8, 2, 3],
+      pads: new Array<number>(4).fill(taps - 2),
+      activation: activation("tanh"),
+    }),
+    of("of 16 channels", { x: [4, 16, 29, 33], pads: same, cut: inRounds(16) }),
+    of("of 32 channels in whole rows", {
+      x: [4, 64, 30, 45],
+      pads: same,
+      activation: activation("clip", 0, 6),
+      cut: ({ vector, wide }) => vector === 32 && wide * stride >= 45,
+    }),
+    of("of 64 channels and 8 more", {
+      x: [9, 72, 14, 15],
+      pads: same,
+      activation: activation("hardSwish", 1 / 6, 0.5),
+      cut: inRounds(64),
+    }),
+    of("of whole planes, one a block", {
+      x: [2, 64, 14, 14],
+      pads: same,
+      activation: activation("geluTanh"),
+      multiprocessors: 132,
+      cut: ({ vector, wide, high: rows }) => vector === 64 && wide * stride >= 14 && rows * stride >= 14,
+    }),
+    of("beside an infinity", {
+      x: [2, 16, 19, 17],
+      pads: same,
+      activation: activation("clip", -1, 1),
+      odd: [
+        [700, Number.POSITIVE_INFINITY],
+        [2100, Number.NEGATIVE_INFINITY],
+        [5000, Number.NaN],
+      ],
+    }),
+  ];
+}
+
 function transposedSpecs(math: ConvMath): Spec[] {
   const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
     name: `transposed ${name}, ${math}`,
@@ -856,6 +917,7 @@ export const cases: readonly KernelCase[] = [
   ...tileRows.flatMap((tile) =>
     (["f16", "bf16", "f32"] as const).flatMap((math) => depthwiseTileSpecs(tile, math)),
   ),
+  ...ringRows.flatMap((row) => (["f16", "bf16"] as const).flatMap((math) => ringSpecs(row, math))),
   ...diagonalRows.flatMap((row) => (["f16", "bf16"] as const).flatMap((math) => diagonalSpecs(row, math))),
   ...activationSpecs,
 ].map((spec) => ({ name: spec.name, run: check(spec) }));
