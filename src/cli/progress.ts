@@ -1,7 +1,7 @@
 /** @file What takes its time says how far it is, on stderr: one rule for every command and every format. */
 import { writeSync } from "node:fs";
 import { printable } from "../ir/format.ts";
-import { complain } from "./stderr.ts";
+import { complain, standsUntilSaid } from "./stderr.ts";
 
 /** Where progress is shown. */
 export interface Screen {
@@ -27,7 +27,7 @@ const patienceSeconds = { terminal: 1, log: 10 } as const;
 export class Progress {
   readonly #screen: Screen;
   readonly #started = performance.now();
-  readonly #eraseAtExit = () => this.erase();
+  readonly #takeDown = () => this.#hide();
   #dueSeconds: number;
   #latest: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -49,8 +49,13 @@ export class Progress {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#latest = undefined;
+    this.#hide();
+  }
+
+  #hide(): void {
     if (!this.#isShown) return;
-    process.off("exit", this.#eraseAtExit);
+    process.off("exit", this.#takeDown);
+    standsUntilSaid(undefined);
     this.#screen.write(eraseLine);
     this.#isShown = false;
   }
@@ -74,7 +79,9 @@ export class Progress {
 
   #overwrite(text: string): void {
     this.#screen.write(`${eraseLine}${printable(text).slice(0, this.#screen.columns - 1)}`);
-    if (!this.#isShown) process.once("exit", this.#eraseAtExit);
+    if (this.#isShown) return;
+    process.once("exit", this.#takeDown);
+    standsUntilSaid(this.#takeDown);
     this.#isShown = true;
   }
 }

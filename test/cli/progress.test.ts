@@ -1,6 +1,7 @@
 /** When a run says how far it is, and where: by a clock that the test turns. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Progress, withProgress } from "../../src/cli/progress.ts";
+import { complain } from "../../src/cli/stderr.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
@@ -74,4 +75,27 @@ test("elsewhere what goes on for long says so without being told anew", () => {
   vi.advanceTimersByTime(45_000);
   progress.erase();
   expect(seen).toEqual([10, 20, 40].map((seconds) => `after ${seconds} s: large.onnx: comparing …`));
+});
+
+test("what is said meanwhile stands on a line of its own, and progress behind it", () => {
+  const { seen, progress } = newRun(true);
+  const written = vi.spyOn(process.stderr, "write").mockImplementation((text) => seen.push(String(text)) > 0);
+  try {
+    vi.advanceTimersByTime(1000);
+    progress.show("a.onnx: comparing …");
+    complain("b.onnx: not read");
+    progress.show("c.onnx: comparing …");
+    progress.erase();
+    complain("done");
+  } finally {
+    written.mockRestore();
+  }
+  expect(seen).toEqual([
+    `${erased}a.onnx: comparing …`,
+    erased,
+    "tc-lint: b.onnx: not read\n",
+    `${erased}c.onnx: comparing …`,
+    erased,
+    "tc-lint: done\n",
+  ]);
 });
