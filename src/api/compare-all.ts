@@ -11,6 +11,7 @@ import { version } from "../version.ts";
 import { inLanes } from "./compare-lanes.ts";
 import type { Pair, PairOutcome } from "./compare-pair.ts";
 import { makePlans, type PlanRequest, sizeNames } from "./make-plans.ts";
+import { labelOf } from "./worker-pool.ts";
 
 export interface CompareRequest
   extends Pick<
@@ -54,7 +55,7 @@ export async function compareFiles(
       `${head}: expected a model; with --base REF, folders are compared with a commit`,
     );
   request.checkFiles([base, ...filesOf(plans)]);
-  const taken = await inLanes(plans, request, (plan, compare) => {
+  const taken = await inLanes(plans, request, { noun: "scenarios", labelOf }, (plan, compare) => {
     const pair: Pair = {
       path: plan.path,
       status: "changed",

@@ -55,11 +55,16 @@ export async function compareWithBase(
   request.checkFiles([...filesOf(heads), ...(baseline === undefined ? [] : [baseline.path])]);
   const run = new BaseRun(revision, differences, gone, request);
   const byPath = [...groupBy(heads, (plan) => plan.path)];
-  const taken = await inLanes(byPath, request, ([path, plans], compare) =>
+  const labelOf = ([path]: readonly [path: string, ...unknown[]]) => path;
+  const taken = await inLanes(byPath, request, { noun: "models", labelOf }, ([path, plans], compare) =>
     run.compareHead(path, plans, compare),
   );
-  const ofGone = await inLanes(await run.gonePlans(), request, ([path, plans], compare) =>
-    run.compareGone(path, plans, compare),
+  const gonePlans = await run.gonePlans();
+  const ofGone = await inLanes(
+    gonePlans,
+    request,
+    { noun: "deleted models", labelOf },
+    ([path, plans], compare) => run.compareGone(path, plans, compare),
   );
   const compared = comparedOf([...taken, ...ofGone].flat(), request, run.parts);
   if (baseline === undefined) return compared;

@@ -6,6 +6,7 @@ import type { LintPlan } from "../settings/lint-plan.ts";
 import type { CompareRequest, Taken } from "./compare-all.ts";
 import { comparePair, failedPair, type Pair, type PairOutcome } from "./compare-pair.ts";
 import { prepare } from "./prepare.ts";
+import { progressText, Tally } from "./tally.ts";
 import { withTimelines } from "./timelines.ts";
 import { Slot } from "./worker-pool.ts";
 
@@ -14,6 +15,12 @@ export type Compare = (pair: Pair, plan: LintPlan) => Promise<Taken>;
 
 type LaneRequest = Pick<CompareRequest, "jobs" | "workerUrl" | "limits" | "onProgress">;
 
+/** What the items are, to people. */
+interface Named<Item> {
+  readonly noun: string;
+  readonly labelOf: (item: Item) => string;
+}
+
 /**
  * What `work` makes of each item, in their order. Work begins in that order too: what it does before it first waits is done for one item
  * after the other.
@@ -21,17 +28,24 @@ type LaneRequest = Pick<CompareRequest, "jobs" | "workerUrl" | "limits" | "onPro
 export async function inLanes<Item, Result>(
   items: readonly Item[],
   request: LaneRequest,
+  { noun, labelOf }: Named<Item>,
   work: (item: Item, compare: Compare) => Promise<Result>,
 ): Promise<Result[]> {
   const lanes = Math.min(request.jobs ?? availableParallelism(), items.length);
   const results: Result[] = new Array(items.length);
+  const tally = new Tally(items.length, (progress) =>
+    request.onProgress(`${progressText(progress, noun)} …`),
+  );
   let next = 0;
   const lane = async () => {
     const slot = lanes > 1 ? new Slot<PairOutcome>(request, lanes) : undefined;
     try {
       for (let index = next++; index < items.length; index = next++) {
         const item = items[index];
-        if (item !== undefined) results[index] = await work(item, comparer(request, slot));
+        if (item === undefined) continue;
+        tally.begin(index, labelOf(item));
+        results[index] = await work(item, comparer(request, slot));
+        tally.end(index);
       }
     } finally {
       await slot?.close();
@@ -43,10 +57,9 @@ export async function inLanes<Item, Result>(
   return results;
 }
 
-function comparer({ limits, onProgress }: LaneRequest, slot: Slot<PairOutcome> | undefined): Compare {
+function comparer({ limits }: LaneRequest, slot: Slot<PairOutcome> | undefined): Compare {
   return async (given, plan) => {
     const pair = withoutMusts(given);
-    onProgress(`${pair.path}: comparing …`);
     // A signal that came while git ran is answered now, not after minutes of work.
     await answerSignals();
     const outcome = slot === undefined ? await here(pair, plan, limits) : await inThread(slot, pair, plan);

@@ -2,7 +2,7 @@
 import { invalidNode } from "../facts/invalid-node.ts";
 import { decideSafe, type SafeFix } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
-import { decideStored, foregoneAsStored, type SafeFixes } from "../fix/decide-stored.ts";
+import { decideStored, declinedAsStored, type SafeFixes } from "../fix/decide-stored.ts";
 import { isHalfLeft } from "../fix/half-left.ts";
 import type { FixedModel, FixSettings } from "../fix/pipeline.ts";
 import { keepPriced, priced } from "../fix/prices.ts";
@@ -85,8 +85,11 @@ interface Made {
   readonly ends: Ends;
 }
 
+/** Why they are not made may be unknown: that of a file that is told otherwise. */
+type Told = Omit<SafeFix, "declined"> & { readonly declined?: string | undefined };
+
 /** Of safe fixes, told of `file`: the model in the target's types, or in those that it stores. */
-function decidedOf(safe: SafeFix, file: Workload, { model, settings }: Made) {
+function decidedOf(safe: Told, file: Workload, { model, settings }: Made) {
   const { fixed, after, change, declined, foregone, loses, whyUnsolved } = safe;
   const whole = foregone === undefined ? undefined : { microseconds: foregone };
   const all = declined === undefined ? undefined : { message: declined, whole };
@@ -118,9 +121,10 @@ function asStoredOf(workload: Workload, made: Made): DecidedAsStored {
   const file = pricedAnew(workload, "as-is", settings.cost);
   const after = stored.fixed.changed ? pricedAnew(stored.after, "as-is", settings.cost) : file;
   const change = stored.fixed.changed ? changeBetween(file, after, settings.cost) : noChange;
-  // What is left because it gains in half alone would save another time here.
-  const foregone = foregoneAsStored(fixes, workload, settings);
-  const decided = decidedOf({ ...stored, after, change, foregone }, file, { ...made, settings });
+  // What is left would save another time here.
+  const left = declinedAsStored(stored, workload, settings);
+  const told = { ...stored, after, change, declined: left?.message, foregone: left?.foregone };
+  const decided = decidedOf(told, file, { ...made, settings });
   const asDecided = counterpartIn(workload.products);
   return {
     file,

@@ -8,6 +8,7 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { failureOf } from "./failed-report.ts";
 import { prepare } from "./prepare.ts";
 import { scenarioOutcomes } from "./scenario-outcomes.ts";
+import { progressText } from "./tally.ts";
 import { withTimelines } from "./timelines.ts";
 import { lintInPool } from "./worker-pool.ts";
 
@@ -40,8 +41,7 @@ async function lintEach(plans: readonly LintPlan[], options: LintAllOptions): Pr
       workerUrl,
       size: jobs ?? availableParallelism(),
       limits,
-      onProgress: ({ done, total, running }) =>
-        onProgress(`${done} of ${total} ${noun}: ${running.join(", ")}`),
+      onProgress: (progress) => onProgress(progressText(progress, noun)),
     }),
   );
   return [...known, ...others];

@@ -10,6 +10,7 @@ import { threads } from "../limits/threads.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { scenarioName } from "../settings/scenarios.ts";
 import { failureOf } from "./failed-report.ts";
+import { type Progress, Tally } from "./tally.ts";
 import { laidToPlugins, ThreadEnded } from "./thread-end.ts";
 
 /** Of a thread, however many share the memory: most models take a tenth of it. */
@@ -26,35 +27,24 @@ export interface PoolOptions {
   readonly onProgress: (progress: Progress) => void;
 }
 
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-  /** Models being linted. */
-  readonly running: readonly string[];
-}
-
 /** Outcomes in the order of the plans. */
 export async function lintInPool(plans: readonly LintPlan[], options: PoolOptions): Promise<LintOutcome[]> {
   const outcomes: LintOutcome[] = new Array(plans.length);
-  const running = new Map<number, string>();
-  let [next, done] = [0, 0];
-  const report = () => options.onProgress({ done, total: plans.length, running: [...running.values()] });
+  const tally = new Tally(plans.length, options.onProgress);
+  let next = 0;
   const lane = async () => {
     const slot = new Slot<LintOutcome>(options, Math.min(options.size, plans.length));
     try {
       for (let index = next++; index < plans.length; index = next++) {
         const plan = plans[index];
         if (plan === undefined) break;
-        running.set(index, labelOf(plan));
-        report();
+        tally.begin(index, labelOf(plan));
         outcomes[index] = await slot.run(plan, {
           path: plan.path,
           doing: "linting",
           failed: (error) => failureOf(plan, laidToPlugins(plan, error)),
         });
-        running.delete(index);
-        done += 1;
-        report();
+        tally.end(index);
       }
     } finally {
       await slot.close();
@@ -64,7 +54,8 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
   return outcomes;
 }
 
-function labelOf({ path, scenario }: LintPlan): string {
+/** The model of a plan, as one of several. */
+export function labelOf({ path, scenario }: LintPlan): string {
   return scenario === undefined ? path : `${path} (${scenarioName(scenario)})`;
 }
 

@@ -13,9 +13,10 @@ import { compareFormats } from "../report/compare-formats.ts";
 import type { CompareFlags } from "./compare-options.ts";
 import { exceededBudgets, exitCodes, type Verdict } from "./exit.ts";
 import type { ReportRequest } from "./formats.ts";
+import { withProgress } from "./progress.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { writeStdout } from "./stdout.ts";
-import { reportColor, withProgress } from "./terminal.ts";
+import { reportColor } from "./terminal.ts";
 
 /** Returns the exit code; `write` is given the report. Throws InputError where nothing can be compared as asked. */
 export async function runCompare(

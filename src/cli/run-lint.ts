@@ -8,10 +8,10 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { exitCodes } from "./exit.ts";
 import { checkSizesUsed, finishLint, withPlacesSaid } from "./finish-lint.ts";
 import type { LintFlags } from "./options.ts";
+import { Progress, withProgress } from "./progress.ts";
 import { isPart } from "./shard-options.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { openBaseline } from "./suppressions.ts";
-import { ProgressLine } from "./terminal.ts";
 import { checkReportsOf, filesOf, writeReports } from "./write-reports.ts";
 
 export interface RunParts {
@@ -19,6 +19,8 @@ export interface RunParts {
   readonly write?: (report: LintReport, flags: LintFlags) => Promise<void>;
   /** Paths of models that this run repaired. */
   readonly repaired?: ReadonlySet<string>;
+  /** Of the run that lint is a part of. */
+  readonly progress?: Progress;
 }
 
 /** Returns the exit code. Throws InputError where nothing can be linted as asked. */
@@ -26,7 +28,7 @@ export async function runLint(
   patterns: readonly string[],
   flags: LintFlags,
   workerUrl: URL,
-  { write = writeReports, repaired }: RunParts = {},
+  { write = writeReports, repaired, progress = new Progress() }: RunParts = {},
 ): Promise<number> {
   checkReportsOf(flags);
   const has = (formats: ReadonlySet<LintFormat>) =>
@@ -42,7 +44,7 @@ export async function runLint(
   const baseline = openBaseline(flags, rulesOfAll(found));
   checkReportsOf(flags, { inputs: [...filesOf(found), ...baseline.files] });
   const outcomes = await withCache(plans, flags, workerUrl, (planned) =>
-    withInterrupt(flags, workerUrl, (options) => lintAll(planned, options)),
+    withInterrupt(flags, workerUrl, progress, (options) => lintAll(planned, options)),
   );
   checkReportsOf(flags, { inputs: outcomes.flatMap(({ weights }) => weights) });
   if (isWhole) checkSizesUsed(outcomes, sizeNames(flags));
@@ -94,9 +96,9 @@ async function withCache(
 async function withInterrupt(
   { jobs, limits }: LintFlags,
   workerUrl: URL,
+  progress: Progress,
   work: (options: LintAllOptions) => Promise<LintOutcome[]>,
 ): Promise<LintOutcome[]> {
-  const progress = new ProgressLine();
   const stop = () => {
     progress.erase();
     // 128 + SIGINT, as shells have it.
@@ -110,15 +112,8 @@ async function withInterrupt(
       process.removeListener("SIGINT", stop);
     }
   };
-  try {
-    return await work({
-      workerUrl,
-      jobs,
-      limits,
-      onProgress: (what) => progress.show(what),
-      whileThreadsRun,
-    });
-  } finally {
-    progress.erase();
-  }
+  return withProgress(
+    (onProgress) => work({ workerUrl, jobs, limits, onProgress, whileThreadsRun }),
+    progress,
+  );
 }

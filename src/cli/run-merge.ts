@@ -1,5 +1,6 @@
 /** @file Shards' reports as one: what `tc-lint lint` of all models would have printed, and its exit code. */
 import { mergeShards } from "../api/shards.ts";
+import { progressText } from "../api/tally.ts";
 import { checkReportFiles } from "../files/report-file.ts";
 import { readShardFile, shardFiles } from "../files/shard-file.ts";
 import { InputError } from "../ir/errors.ts";
@@ -9,6 +10,7 @@ import type { ShardHeader, ShardModel } from "../settings/shard-report.ts";
 import { version } from "../version.ts";
 import { checkSizesUsed, finishLint, withPlacesSaid } from "./finish-lint.ts";
 import type { MergeFlags } from "./merge-options.ts";
+import { withProgress } from "./progress.ts";
 import { type CarriedOptions, mergedFlags } from "./shard-carried.ts";
 import { complainOfBug } from "./stderr.ts";
 import { carriedBaseline } from "./suppressions.ts";
@@ -22,7 +24,7 @@ export async function runMerge(paths: readonly string[], { reports, color }: Mer
     { inputs: files },
   );
   const formats = (reports ?? []).map(({ format }) => format);
-  const shards = files.map((file) => ({ file, report: readShardFile(file, keptFor(formats)) }));
+  const shards = await readShards(files, formats);
   const merged = mergeShards(shards);
   const [first] = shards;
   if (first === undefined) return 0;
@@ -42,6 +44,15 @@ export async function runMerge(paths: readonly string[], { reports, color }: Mer
   const places = { ...placesOf(models, merged.sources), pluginRules };
   return finishLint({ plans: merged.plans, outcomes: noted, baseline, isWhole: true }, flags, (report) =>
     writeReports(report, flags, places),
+  );
+}
+
+function readShards(files: readonly string[], formats: readonly LintFormat[]) {
+  return withProgress((say) =>
+    files.map((file, done) => {
+      say(progressText({ done, total: files.length, running: [file] }, "shards"));
+      return { file, report: readShardFile(file, keptFor(formats)) };
+    }),
   );
 }
 

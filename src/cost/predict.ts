@@ -19,8 +19,13 @@ export interface Prediction {
 /** Fields that measurement files carry beside rows. */
 const passedOver = new Set(["meta", "note", "columns"]);
 
-/** Rows name their own number format. */
-export function predict(input: unknown, cost: CostModel, target: Omit<Target, "precision">): Prediction {
+/** Rows name their own number format. `onRow` is told where it is, before each row. */
+export function predict(
+  input: unknown,
+  cost: CostModel,
+  target: Omit<Target, "precision">,
+  onRow?: (family: RowFamily, index: number, count: number) => void,
+): Prediction {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     return {
       rows: {},
@@ -41,6 +46,7 @@ export function predict(input: unknown, cost: CostModel, target: Omit<Target, "p
       if (!passedOver.has(name)) problems.push(`${name}: no such family; known: ${rowFamilies.join(", ")}`);
     } else if (Array.isArray(value)) {
       rows[family] = value.map((row: unknown, index) => {
+        onRow?.(family, index, value.length);
         const predicted = predictRow(family, row, cost, target);
         if (typeof predicted === "string") {
           problems.push(`${family}[${index}]: ${predicted}`);

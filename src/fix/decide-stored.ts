@@ -46,19 +46,38 @@ export function decideStored(
   const isMade = isHalf(precision) && isStorable(safe);
   const declined = whyLeft(written, isMade ? precision : undefined);
   const foregone = safe.change.saves.microseconds;
-  const why = { declined, foregone, foregoneIn: before.target.precision };
+  const why = { declined, proposed: safe.after, foregone, foregoneIn: before.target.precision };
   const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
   return { inTarget: isMade ? safe : asStored, asStored };
 }
 
-/** What all that is not made would save of a file that is told as it is stored. */
-export function foregoneAsStored(
-  { asStored, inTarget }: SafeFixes,
+/** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
+export interface Declined {
+  readonly message: string;
+  readonly foregone: number | undefined;
+  /** What that is computed in, where the message is told of the file as it is stored. */
+  readonly foregoneIn?: Workload["target"]["precision"] | undefined;
+}
+
+/** Why safe fixes are not made of a file that is told as it is stored, and what all of them would save of it so. */
+export function declinedAsStored(
+  { declined, proposed, foregoneIn }: SafeFix,
   file: Workload,
   { cost }: Pick<FixSettings, "cost">,
-): number | undefined {
-  if (asStored === inTarget) return asStored.foregone;
-  return Math.max(0, writtenBetween(file, inTarget.after, cost).microseconds);
+): Declined | undefined {
+  if (declined === undefined) return undefined;
+  if (proposed === undefined) return { message: declined, foregone: undefined };
+  const { microseconds, after } = writtenBetween(file, proposed, cost);
+  const foregone = Math.max(0, microseconds);
+  // What was declined by its figures as stored says them already.
+  if (foregoneIn !== undefined) return { message: declined, foregone };
+  const stored = `as stored ${duration(after + microseconds)} → ${duration(after)}`;
+  return { message: `${inTargetText(file)} ${declined}; ${stored}`, foregone };
+}
+
+/** Of a reason that is decided in what the target computes in, where the file is told as it is stored. */
+export function inTargetText({ target: { precision } }: Pick<Workload, "target">): string {
+  return `in ${precision.toUpperCase()}`;
 }
 
 /** `half`: by which it is made all the same; `where`: in what the repaired model was looked at. */

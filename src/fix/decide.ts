@@ -22,6 +22,8 @@ export interface SafeFix {
   readonly change: WorkloadChange;
   /** Why what the passes would do is not done; undefined where it is, or where there is nothing. */
   readonly declined?: string;
+  /** The model as it would have left it. */
+  readonly proposed?: Workload | undefined;
   /** Microseconds that it would have saved. */
   readonly foregone?: number | undefined;
   /** What `foregone` is computed in, where `declined` is told of the file as it is stored. */
@@ -93,14 +95,27 @@ function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): 
     const loses = addsWork(fixed) ? lossElsewhere(before, after, settings, settings.others ?? []) : undefined;
     if (loses === undefined) return { fixed, after, change };
     const why = `the repaired model is predicted to be ${lossText(loses)}, which was measured; ${guardOff}`;
-    return { ...nothing, fixed: left(original, why), declined: why, foregone: microseconds, loses };
+    return {
+      ...nothing,
+      fixed: left(original, why),
+      declined: why,
+      proposed: after,
+      foregone: microseconds,
+      loses,
+    };
   }
   const times = `${duration(before.timeline.microseconds)} → ${duration(after.timeline.microseconds)}`;
   const declined =
     low > 0
       ? "below --min-saving in the whole model"
       : `the repaired model may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
-  return { ...nothing, declined, foregone: microseconds, attempt: () => ({ fixed, after, change }) };
+  return {
+    ...nothing,
+    declined,
+    proposed: after,
+    foregone: microseconds,
+    attempt: () => ({ fixed, after, change }),
+  };
 }
 
 const guardOff = "--no-stack-guard repairs it all the same";

@@ -11,18 +11,11 @@ import { type Whole, withinWholes } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
+import { type Declined, inTargetText } from "./decide-stored.ts";
 import { pricingOf } from "./pass-context.ts";
 import { type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
 import { priced, unboundFacts } from "./prices.ts";
 import { asWritten } from "./stored-types.ts";
-
-/** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
-export interface Declined {
-  readonly message: string;
-  readonly foregone: number | undefined;
-  /** What that is computed in, where the message is told of the file as it is stored. */
-  readonly foregoneIn?: Workload["target"]["precision"] | undefined;
-}
 
 /** Why safe fixes are not made, which the solver would make. */
 export interface NotMade {
@@ -107,7 +100,11 @@ export function reasons(
   const workload = priced(model, settings);
   const leftOut = (part: string) =>
     left.find((piece) => piece.pass === "align" && piece.part === part)?.reason;
-  const own = explained(workload, settings, left.length === 0 ? undefined : leftOut);
+  const own = toldOf(
+    explained(workload, settings, left.length === 0 ? undefined : leftOut),
+    workload,
+    settings,
+  );
   let before: ReturnType<typeof reasonsBefore> | undefined;
   return (product) => {
     if (!isNhwcBody(product.scope)) return own(product);
@@ -115,6 +112,23 @@ export function reasons(
     return before(product);
   };
 }
+
+/** Figures of a reason are of what was decided in. */
+function toldOf(
+  explain: (product: CostedProduct) => Reason,
+  workload: Workload,
+  { isHalfLeft }: FixSettings,
+): (product: CostedProduct) => Reason {
+  if (isHalfLeft !== true) return explain;
+  return (product) => {
+    const reason = explain(product);
+    return figured.has(reason.kind)
+      ? { ...reason, message: `${inTargetText(workload)} ${reason.message}` }
+      : reason;
+  };
+}
+
+const figured: ReadonlySet<Reason["kind"]> = new Set(["min-saving", "uncertain"]);
 
 function explained(workload: Workload, settings: FixSettings, leftOut?: PassContext["leftOut"]) {
   return explainer({

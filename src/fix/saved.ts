@@ -2,6 +2,7 @@
  * @file What each change of a repair saves, on the basis of the model's account: from state to state, so that changes add up to what
  * the repair saves. What a pass foresees of its changes, each by itself, only shares that out among them.
  */
+import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
 import { pricedAt } from "../workload/priced-at.ts";
@@ -38,17 +39,30 @@ function layoutSaves(states: Fix["states"]): number {
   return at < 1 ? 0 : time(at - 1) - time(at);
 }
 
-/** What `pass` saves of a model in what it is told in, from state to state as `savedBy` has it; `before` is what it took. */
+/** What one change of products saves, with what it costs around them. */
+export interface SavedPart {
+  /** Of their nodes. */
+  readonly labels: ReadonlySet<string>;
+  readonly microseconds: number;
+}
+
+/** What changes of `pass` save of a model in what it is told in, as `savedBy` has it; `before` is what the model took. */
 export function savedByPass(
   pass: PassName,
   { applied }: Pick<FixedModel, "applied">,
   before: number,
   settings: FixSettings,
-): number {
+): readonly SavedPart[] {
   const own = fromStateToState({ applied }, before, (after) =>
     timeOf(after, isTimedAsStored(settings), settings),
   );
-  return total(own.filter((_, index) => isOf(pass, applied[index])));
+  const saved = new Map<FixNote, number>();
+  for (const [index, each] of applied.entries())
+    if (isOf(pass, each)) share(each.notes, own[index] ?? 0, saved);
+  return [...saved].map(([{ products = [] }, microseconds]) => ({
+    labels: new Set(products.map(labelOf)),
+    microseconds,
+  }));
 }
 
 /** What each run of a pass saves of what the one before it left; `before` is what the model took. */

@@ -9,7 +9,7 @@ import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { decideSafe } from "./decide.ts";
-import { decideStored, foregoneAsStored, type SafeFixes } from "./decide-stored.ts";
+import { type Declined, decideStored, declinedAsStored, type SafeFixes } from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { foreseenEnds, foreseenHalf } from "./foreseen.ts";
 import { isHalfLeft } from "./half-left.ts";
@@ -40,16 +40,10 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const behind = decideUnsafe(fixes, settings, file);
   const { safe } = behind;
   const made = inTurn(safe.fixed, behind.fixed);
-  // In half a product may be off a multiple that it met before.
-  const isBefore = changesTypes(settings) && !safe.fixed.changed;
-  const message = safe.declined ?? (isBefore ? decidedBefore : undefined);
   const ends = changesTypes(settings) ? undefined : foreseenEnds(fixes, settings, file, half);
   const told =
     ends !== undefined && isHalfLeft(file, ends, settings) ? { ...settings, isHalfLeft: true } : settings;
-  const isTold = told !== settings;
-  const foregone = isTold ? foregoneAsStored(fixes, file, settings) : safe.foregone;
-  const foregoneIn = isTold ? undefined : safe.foregoneIn;
-  const declined = message === undefined ? undefined : { message, foregone, foregoneIn };
+  const declined = declinedOf(behind, file, told);
   const foreseen = ends && foreseenHalf(fixes, settings, file, ends);
   const states = statesOf(original, fixes, behind, told).map((state) =>
     state.step === "precision" || state.step === "safe" ? { ...state, ...foreseen?.[state.step] } : state,
@@ -61,6 +55,24 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";
 
+function declinedOf(behind: Unsafe, file: Workload, settings: FixSettings): Declined | undefined {
+  const { safe } = behind;
+  const { declined, foregone, foregoneIn } = safe;
+  if (isToldAsStored(behind, settings)) {
+    const asStored = declinedAsStored(safe, file, settings);
+    if (asStored !== undefined) return asStored;
+  }
+  if (declined !== undefined) return { message: declined, foregone, foregoneIn };
+  // In half a product may be off a multiple that it met before.
+  const isBefore = changesTypes(settings) && !safe.fixed.changed;
+  return isBefore ? { message: decidedBefore, foregone, foregoneIn } : undefined;
+}
+
+/** A file that keeps its types is told in these, asked to or not: half is no step of it. */
+function isToldAsStored({ isHalved }: Unsafe, settings: FixSettings): boolean {
+  return isTimedAsStored(settings) && !isHalved && isOfTypes(settings.target.precision);
+}
+
 function statesOf(
   original: OpenModel,
   fixes: SafeFixes,
@@ -70,8 +82,7 @@ function statesOf(
   const { asStored: stored } = fixes;
   const { safe, fixed } = behind;
   const before = priced(original, settings);
-  // A file that keeps its types is told in these, asked to or not: half is no step of it.
-  if (isTimedAsStored(settings) && !behind.isHalved && isOfTypes(before.target.precision)) {
+  if (isToldAsStored(behind, settings)) {
     const inStored = (step: "exported" | "safe" | "layout", model: OpenModel): AccountState => ({
       step,
       workload: asWritten(model, settings),

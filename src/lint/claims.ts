@@ -20,7 +20,7 @@ import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
 import type { LayoutStep } from "./decision.ts";
 import { commandText, wayToHalf } from "./ends.ts";
-import { capped, type Group, inStep, mayBeNothing, stepOf } from "./group.ts";
+import { type Group, inStep, mayBeNothing, stepOf } from "./group.ts";
 import { writtenHalf } from "./written-half.ts";
 
 /** What lint looks at: the file, what earlier steps leave of it, and the layout step where it is claimed. */
@@ -41,31 +41,6 @@ export function claimedLayout(
 ): LayoutStep | undefined {
   const layout = groups.some((group) => stepOf(group) === "layout") ? later.layoutStep() : undefined;
   return layout?.isTaken === true ? layout : undefined;
-}
-
-/**
- * What padding costs around the products, in passes that grow and copies at the model's ends, is borne by what it saves: each of padding and
- * folding has what its pass saves, as a repair says.
- */
-export function shareOutCopies(groups: readonly Group[], { decision }: LintContext): void {
-  if (decision === undefined) return;
-  const safe = inStep(groups, "safe");
-  const { padding, change } = decision;
-  const isOfPadding = (group: Group) => decision.pads(group.covers);
-  keepWithin(safe.filter(isOfPadding), padding);
-  keepWithin(
-    safe.filter((group) => !isOfPadding(group)),
-    change.saves.microseconds - padding,
-  );
-}
-
-function keepWithin(groups: readonly Group[], step: number): void {
-  const whole = sumOf(groups.map(({ saves }) => saves?.microseconds ?? 0));
-  if (whole <= step || whole <= 0) return;
-  const part = Math.max(0, step) / whole;
-  for (const group of groups)
-    if (group.saves !== null)
-      group.saves = capped(group.saves, group.saves.microseconds * part, group.saves.of);
 }
 
 /** What safe fixes save as the file is stored; undefined where that is what the account is of, or where there are none. */

@@ -22,6 +22,14 @@ export interface LeftReason {
   readonly whole?: Whole | undefined;
 }
 
+/** Products that are padded together, or not at all. */
+export interface PaddedPart {
+  /** Of nodes in the main graph. */
+  readonly labels: ReadonlySet<string>;
+  /** What that saves, with what it costs around them: in passes that grow, and copies at the model's ends. */
+  readonly microseconds: number;
+}
+
 /** What safe fixes make of a workload; whoever knows the passes answers. */
 export interface DecidedFix {
   readonly after: Workload;
@@ -32,8 +40,8 @@ export interface DecidedFix {
   readonly needsHalf?: boolean;
   /** Whether padding was solved for, and something is padded: that takes longer than to decide on half. */
   readonly isSolved?: boolean;
-  /** Microseconds of the change that padding saves, with what it costs around the products; the rest is folding's. */
-  readonly padding?: number | undefined;
+  /** What padding saves of the change, component by component; the rest is folding's. */
+  readonly padding?: readonly PaddedPart[] | undefined;
   /** Microseconds that safe fixes would save which are declined as a whole. */
   readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten, or it is joined with others. */
@@ -193,7 +201,7 @@ export class Decision {
   readonly needsHalf: boolean;
   readonly foregone: number | undefined;
   readonly isSolved: boolean;
-  readonly padding: number;
+  readonly padding: readonly PaddedPart[];
   readonly whyWritten: string | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
@@ -210,7 +218,7 @@ export class Decision {
     this.needsHalf = decided.needsHalf === true;
     this.isSolved = decided.isSolved === true;
     this.foregone = decided.foregone;
-    this.padding = decided.padding ?? change.saves.microseconds;
+    this.padding = decided.padding ?? [{ labels: new Set(), microseconds: change.saves.microseconds }];
     this.slowerElsewhere = decided.slowerElsewhere;
     this.after = after;
     this.change = change;

@@ -9,10 +9,10 @@ import {
   lintAccount,
   reachTheirSteps,
   type States,
-  shareOutCopies,
   stepIn,
 } from "./claims.ts";
 import type { LintContext } from "./context.ts";
+import { shareOutCopies } from "./copies.ts";
 import { describe, identityOf } from "./describe.ts";
 import { commandOf } from "./ends.ts";
 import {

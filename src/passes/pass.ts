@@ -114,6 +114,8 @@ export interface PassNote {
    * it saves; where a pass prices its changes together, the first of them has it all.
    */
   readonly microseconds?: number | undefined;
+  /** Of a change: all nodes of the products that it is about. */
+  readonly products?: readonly Node[];
   /** Set where a product stays FP32, or is half, whatever it gains there: what it gains may differ in another layout. */
   readonly isByPrice?: true;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { rules } from "../../rules/index.ts";
-import { lintInPool, type PoolOptions, type Progress } from "../../src/api/worker-pool.ts";
+import type { Progress } from "../../src/api/tally.ts";
+import { lintInPool, type PoolOptions } from "../../src/api/worker-pool.ts";
 import type { LintPlan } from "../../src/settings/lint-plan.ts";
 import { resolveSettings } from "../../src/settings/resolve.ts";
 import { temporaryFolder } from "../cli/models.ts";

@@ -1,6 +1,6 @@
 /** @file Runs the built command line with a given environment: not the test runner's colours, not CI's. */
 import { spawn } from "node:child_process";
-import type { BuiltCli } from "../cli-process.ts";
+import { type BuiltCli, withoutProgress } from "../cli-process.ts";
 
 export interface Run {
   readonly exitCode: number | null;
@@ -36,6 +36,8 @@ export function run(cli: BuiltCli, args: readonly string[], options: RunOptions)
   }
   return new Promise((resolve, reject) => {
     child.on("error", reject);
-    child.on("close", (exitCode, signal) => resolve({ exitCode, signal, stdout, stderr }));
+    child.on("close", (exitCode, signal) =>
+      resolve({ exitCode, signal, stdout, stderr: withoutProgress(stderr) }),
+    );
   });
 }

@@ -1,5 +1,5 @@
 /** README.md shows what the tool says of a model; its first screens are made here. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
@@ -60,4 +60,16 @@ test("no example runs whatever version is newest", () => {
     );
   for (const [, named] of pages.join("\n").matchAll(/tc-lint(?:@|-)v?(\d+\.\d+\.\d+)/g))
     expect(named).toBe(version);
+});
+
+test("the kernels that doctor counts are those that a build makes", () => {
+  const kernels = path.join(root, "cuda-runtime", "kernels");
+  const sources = readdirSync(kernels, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => ({ name, file: path.join(kernels, name, `${name}.cu`) }))
+    .filter(({ file }) => existsSync(file) && !/^\s*\/\/ on demand$/m.test(readFileSync(file, "utf8")));
+  // As a folder lists their files.
+  const built = sources.map(({ name }) => `${name}.fatbin`).sort();
+  const first = built.slice(0, 6).map((name) => name.slice(0, -".fatbin".length));
+  expect(page).toContain(`kernels: ${built.length} families: ${first.join(", ")}, …`);
 });

@@ -54,7 +54,7 @@ async function climb(
   const { checkReportFiles, writeReportFile } = await import("../../files/report-file.ts");
   checkReportFiles([flags.output, flags.plot], {});
   const { isWhollyRight } = await import("../../gpu/ladder/report.ts");
-  const { withProgress } = await import("../terminal.ts");
+  const { withProgress } = await import("../progress.ts");
   const { writeRun } = await import("../write-reports.ts");
   const report = await withProgress((say) => climbed(ladders, flags, (what) => say(`${what} …`)));
   if (flags.plot !== undefined) {
@@ -77,7 +77,7 @@ async function runCase(
   checkReportFiles([flags.output], {});
   const { benchCase } = await import("../../api/kernel-case.ts");
   const { complain } = await import("../stderr.ts");
-  const { withProgress } = await import("../terminal.ts");
+  const { withProgress } = await import("../progress.ts");
   const { writeRun } = await import("../write-reports.ts");
   const { device, timeoutSeconds, memoryBytes, ncuPath } = flags;
   const report = await withProgress((say) => {
@@ -120,7 +120,7 @@ async function climbed(
 async function measure(models: readonly string[], flags: BenchFlags): Promise<void> {
   const [model = ""] = models;
   const { complain } = await import("../stderr.ts");
-  const { withProgress } = await import("../terminal.ts");
+  const { withProgress } = await import("../progress.ts");
   const { sayConfigurations, writeRun } = await import("../write-reports.ts");
   const { timeoutSeconds, memoryBytes } = flags;
   const listener = { onNotice: complain, onConfiguration: (plan: LintPlan) => sayConfigurations([plan], []) };

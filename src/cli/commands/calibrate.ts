@@ -50,7 +50,7 @@ async function runCalibrate({ device, output, timeoutSeconds }: CalibrateFlags):
   const { sweep } = await import("../../gpu/sweep.ts");
   const { complain } = await import("../stderr.ts");
   const { writeStdout } = await import("../stdout.ts");
-  const { withProgress } = await import("../terminal.ts");
+  const { withProgress } = await import("../progress.ts");
   checkReportFiles([output]);
   const items = sweep();
   const report = await withProgress((say) => {

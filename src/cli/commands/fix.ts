@@ -5,6 +5,7 @@ import { entryOf, type FixEntry, failedEntry } from "../../api/fix-report.ts";
 import { makePlans } from "../../api/make-plans.ts";
 import { type Repaired, repair } from "../../api/repair.ts";
 import { plannedRows } from "../../api/scenario-plans.ts";
+import { progressText } from "../../api/tally.ts";
 import { statOf } from "../../files/look.ts";
 import { readSamples } from "../../files/read-inputs.ts";
 import { InputError } from "../../ir/errors.ts";
@@ -20,10 +21,11 @@ import { exitCodes } from "../exit.ts";
 import type { FixFlags } from "../fix-options.ts";
 import type { ReportRequest } from "../formats.ts";
 import type { LintFlags } from "../options.ts";
+import { Progress, withProgress } from "../progress.ts";
 import type { RunParts } from "../run-lint.ts";
 import { complain } from "../stderr.ts";
 import { refuseAction } from "../suppress-options.ts";
-import { reportColor, withProgress } from "../terminal.ts";
+import { reportColor } from "../terminal.ts";
 import {
   checkReportsOf,
   filesOf,
@@ -61,9 +63,11 @@ export async function runFix(
   });
   const entries: FixEntry[] = [];
   let failed = false;
-  for (const plan of plans) {
+  const progress = new Progress();
+  for (const [done, plan] of plans.entries()) {
+    const place = progressText({ done, total: plans.length, running: [plan.path] });
     try {
-      entries.push(await reported(plan, flags, fix));
+      entries.push(await reported(plan, flags, fix, { progress, place }));
     } catch (error) {
       const input = inputErrorOf(error);
       if (input === undefined) throw error;
@@ -87,7 +91,7 @@ export async function runFix(
   await writeFixText(() => "\n", flags, false);
   const repaired = new Set(entries.flatMap(({ written, destination }) => (written ? destination : [])));
   const write = (report: LintReport, shown: LintFlags) => writeFixReports(entries, report, shown);
-  return Math.max(fixed, await lint(results, { write, repaired }));
+  return Math.max(fixed, await lint(results, { write, repaired, progress }));
 }
 
 /** As the lint says it, where there is none. */
@@ -166,8 +170,14 @@ function fixCode(
   return changed && (dryRun || exitNonZero) ? exitCodes.findings : exitCodes.clean;
 }
 
-async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promise<FixEntry> {
-  const { outcome, ranges } = await repaired(plan, flags, fix);
+/** Where a run is, and who is told. */
+interface At {
+  readonly progress: Progress;
+  readonly place: string;
+}
+
+async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags, at: At): Promise<FixEntry> {
+  const { outcome, ranges } = await repaired(plan, flags, fix, at);
   const color = reportColor(flags.color, true);
   const failures = outcome.notes.filter(({ kind }) => kind === "failed");
   const failed = failures.length;
@@ -186,14 +196,19 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags): Promis
   return entryOf(outcome, ranges, plan.settings.configFiles);
 }
 
-function repaired(plan: LintPlan, { limits }: LintFlags, fix: FixFlags): Promise<Repaired> {
+function repaired(
+  plan: LintPlan,
+  { limits }: LintFlags,
+  fix: FixFlags,
+  { progress, place }: At,
+): Promise<Repaired> {
   const { path } = plan;
   const guard = new Guard({ path, doing: "fixing", ...limits });
   return withProgress((say) => {
-    const onProgress = (what: string) => say(`${path}: ${what} …`);
+    const onProgress = (what: string) => say(`${place}: ${what} …`);
     onProgress("fixing");
     const { samples: name } = fix;
     const samples = () => (name === undefined ? undefined : { name, sets: readSamples(name) });
     return repair(plan, { ...fix, samples }, { guard, memoryBytes: limits.memoryBytes, onProgress });
-  });
+  }, progress);
 }

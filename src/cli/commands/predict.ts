@@ -51,6 +51,9 @@ export function addPredict(parser: Argv, done: (exitCode: number) => void): Argv
   );
 }
 
+/** A few milliseconds of them. */
+const rowsBetween = 1000;
+
 /** Returns the exit code: 2 where a row was not understood; the rest is answered all the same. */
 async function runPredict(
   target: Omit<Target, "precision">,
@@ -60,10 +63,16 @@ async function runPredict(
   const { predict } = await import("../../cost/predict.ts");
   const { readCalibration } = await import("../../files/read-calibration.ts");
   const { exitCodes } = await import("../exit.ts");
+  const { withProgress } = await import("../progress.ts");
   const { complain } = await import("../stderr.ts");
   const { writeStdout } = await import("../stdout.ts");
   const cost = createCostModel({ calibration: readCalibration(calibrationPath) });
-  const prediction = predict(await parsedStdin(), cost, target);
+  const input = await parsedStdin();
+  const prediction = await withProgress((say) =>
+    predict(input, cost, target, (family, index, count) => {
+      if (index % rowsBetween === 0) say(`${index} of ${count} rows of ${family}`);
+    }),
+  );
   await writeStdout(jsonOf(prediction));
   for (const note of prediction.notes) complain(note, "tc-lint predict");
   for (const problem of prediction.problems) complain(problem, "tc-lint predict");

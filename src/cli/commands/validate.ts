@@ -23,7 +23,7 @@ async function decode(model: string, count: number, flags: ValidateFlags): Promi
   const { validateDecode } = await import("../../gpu/decode/decode.ts");
   const { exitCodes } = await import("../exit.ts");
   const { complain } = await import("../stderr.ts");
-  const { withProgress } = await import("../terminal.ts");
+  const { withProgress } = await import("../progress.ts");
   const { writeRun } = await import("../write-reports.ts");
   const { timeoutSeconds, memoryBytes } = flags;
   const report = await withProgress((say) => {
@@ -43,7 +43,7 @@ async function runValidate(model: string, flags: ValidateFlags): Promise<number>
   const { validateModel } = await import("../../gpu/validate/validation.ts");
   const { exitCodes } = await import("../exit.ts");
   const { complain } = await import("../stderr.ts");
-  const { withProgress } = await import("../terminal.ts");
+  const { withProgress } = await import("../progress.ts");
   const { writeRun } = await import("../write-reports.ts");
   const models = [model, ...(flags.against === undefined ? [] : [flags.against])];
   checkReportFiles([flags.output], { inputs: [...models, flags.inputs], models });

@@ -26,7 +26,7 @@ async function runVerify(original: string, candidate: string, flags: VerifyFlags
   const { verifyChildUrl } = await import("../../verify/child-url.ts");
   const { compareModels, writeNpz } = await import("../../verify/index.ts");
   const { exitCodes } = await import("../exit.ts");
-  const { withProgress } = await import("../terminal.ts");
+  const { withProgress } = await import("../progress.ts");
   const { writeRun } = await import("../write-reports.ts");
   const { output, saveInputs } = flags;
   if (output !== undefined && saveInputs !== undefined && resolve(output) === resolve(saveInputs))

@@ -78,6 +78,7 @@ function notesOf(choice: Choice, relations: Relations): PassNote[] {
       {
         kind: "changed" as const,
         node: first?.node,
+        products: component.products.flatMap(({ nodes }) => nodes),
         message: messageOf(component, relations),
         microseconds: component.savesMicroseconds,
       },
