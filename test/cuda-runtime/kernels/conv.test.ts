@@ -100,12 +100,13 @@ describe("parameters fill the structs of the kernels", () => {
     const staying = (choice: ConvChoice) => choice.tile.family === "conv";
     expect(entryOf(emitted({}, staying).launches, "conv_f16")).toBe(declaredBytes("conv", "ConvParams"));
     expect(entryOf(launches, "conv_pack")).toBe(declaredBytes("conv", "PackParams"));
-    const depthwise = emitted({
-      w: view("float16", [64, 1, 3, 3]),
-      groups: 64,
-      to: nhwc("float16", [2, 64, 28, 28]),
-    });
-    expect(entryOf(depthwise.launches, "depthwise")).toBe(declaredBytes("depthwise", "DepthwiseParams"));
+    const depthwise = { w: view("float16", [64, 1, 3, 3]), groups: 64 };
+    const inRings = emitted({ ...depthwise, to: nhwc("float16", [2, 64, 28, 28]) });
+    expect(entryOf(inRings.launches, "depthwise")).toBe(
+      declaredBytes("depthwise-hopper", "DepthwiseRingParams"),
+    );
+    const inTiles = emitted({ ...depthwise, to: nhwc("float32", [2, 64, 28, 28]) });
+    expect(entryOf(inTiles.launches, "depthwise")).toBe(declaredBytes("depthwise", "DepthwiseParams"));
   });
 
   it("of pools and of direct kernels", () => {
