@@ -1,4 +1,5 @@
 /** @file The depthwise kernels, and which of them a convolution gets. */
+import { beside } from "../../cost/beside.ts";
 import { sectorBytes } from "../../cost/cache-lines.ts";
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { passMicroseconds } from "../../cost/predict.ts";
@@ -169,8 +170,7 @@ function tileMicroseconds(
   const bytesAgain = again * batch * elementCount(size) * channels * bytesOfType(type) * againShare;
   const memory = problem.bytes / bandwidth.dram + bytesAgain / bandwidth.l2;
   const times = [issue / clocksPerMicrosecond, waiting / clocksPerMicrosecond, memory];
-  const beside = times.reduce((sum, time) => sum + time ** besideExponent, 0) ** (1 / besideExponent);
-  return target.launchMicroseconds + startMicroseconds + beside;
+  return target.launchMicroseconds + startMicroseconds + beside(times, besideExponent);
 }
 
 /** Of one thread. */

@@ -1,4 +1,5 @@
 /** @file Depthwise kernels on Hopper's Tensor Cores, whose tiles come by TMA (depthwise-hopper.cu), and what their blocks may be. */
+import { beside } from "../../cost/beside.ts";
 import type { Candidate } from "../../cost/candidate.ts";
 import type { ActivationKind } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
@@ -196,10 +197,10 @@ function microsecondsOf(launch: ShapeLaunch, problem: DepthwiseProblem, target: 
   const memory = problem.bytes / bandwidth.dram + (againShare * bytesAgain(shape, problem)) / bandwidth.l2;
   const products = (rounds * cycle) / clocksPerMicrosecond;
   const copies = (rounds * each * positionsOf(shape) * positionClocks) / clocksPerMicrosecond;
-  const beside = [memory, products, copies].reduce((sum, time) => sum + time ** besideExponent, 0);
-  const first = (firstShare * blocks * stageFill(shape)) / bandwidth.dram;
+  const first = (firstShare * blocks * filledBytesOf(shape)) / bandwidth.dram;
   const exposed = first + (lastShare * tile) / clocksPerMicrosecond;
-  return target.launchMicroseconds + startMicroseconds + beside ** (1 / besideExponent) + exposed;
+  const busy = beside([memory, products, copies], besideExponent);
+  return target.launchMicroseconds + startMicroseconds + busy + exposed;
 }
 
 /** Of blocks that share a multiprocessor, a tile each. */
@@ -225,7 +226,7 @@ function positionsOf({ row, wide, high, ring }: Shape): number {
 }
 
 /** Bytes of a tile of x. */
-function stageFill({ row, chunks, ring }: Shape): number {
+function filledBytesOf({ row, chunks, ring }: Shape): number {
   return ring.across * ring.down * row.stride * chunks * chunkBytes;
 }
 
