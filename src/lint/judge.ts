@@ -104,9 +104,19 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
 
 type Counted = { -readonly [K in keyof CountedFindings]: CountedFindings[K] };
 
+/** With `more` findings of a rule. */
+export function countedOf(
+  byRule: CountedFindings["byRule"],
+  code: string,
+  more: number,
+): Readonly<Record<string, number>> {
+  return { ...byRule, [code]: (byRule?.[code] ?? 0) + more };
+}
+
 function count(counted: Counted, group: Group, stands: Standing): void {
   const saved = Math.max(0, group.saves?.microseconds ?? 0);
   counted.count += group.members.length;
+  counted.byRule = countedOf(counted.byRule, group.rule.code, group.members.length);
   counted.microseconds += saved;
   if (stands === "uncertain" && saved > 0 && stepOf(group) === "precision")
     counted.withoutCasts = (counted.withoutCasts ?? 0) + saved;

@@ -95,6 +95,8 @@ export interface CountedFindings {
   readonly count: number;
   /** Predicted savings, added up. */
   readonly microseconds: number;
+  /** How many there are of each rule, by its code; absent where there are none. */
+  readonly byRule?: Readonly<Record<string, number>>;
   /** What of them half precision saves without the Casts that it needs; absent where that is nothing. */
   readonly withoutCasts?: number;
   /** What of them a setting of the stack saves, and no command; absent where that is nothing. */
