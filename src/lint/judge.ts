@@ -64,7 +64,6 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
       ? "listed"
       : standingOf(group, settings.minSaving);
   const standings = new Map(groups.map((group) => [group, standing(group)]));
-  const severities = new Map(groups.map((group) => [group, severityOf(group, settings.errorShare)]));
   shareOutCopies(groups, context);
   const claimed = groups.filter((group) => standings.get(group) === "listed");
   const isListed = (group: Group) => standing(group) === "listed";
@@ -79,7 +78,8 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   );
   for (const group of groups) {
     const stands = standings.get(group) ?? "listed";
-    const severity = severities.get(group) ?? group.base;
+    // Of what it is told to save, which others' claims have lowered.
+    const severity = severityOf(group, settings.errorShare);
     if (stands !== "listed") {
       count(counted[stands], group, stands);
     }
