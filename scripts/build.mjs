@@ -64,7 +64,10 @@ const script = {
   outdir: join(dist, "bin"),
   format: "cjs",
   define: { "import.meta.url": "tcLintScriptUrl" },
-  banner: { js: 'const tcLintScriptUrl=require("node:url").pathToFileURL(__filename).href;' },
+  // What lies beside it is where the file is, and not beside a link to it, as Node has it with --preserve-symlinks-main.
+  banner: {
+    js: 'const tcLintScriptUrl=require("node:url").pathToFileURL(require("node:fs").realpathSync.native(__filename)).href;',
+  },
 };
 // One script, as V8 keeps the compiled code of scripts (docs/adr/0040). It lies where chunks do, one folder below dist/.
 const program = await build({

@@ -16,8 +16,8 @@ import { InputError } from "../ir/errors.ts";
 import { counted } from "../ir/format.ts";
 import type { Finding } from "../lint/result.ts";
 import { parseSuppressions, type Suppressions } from "../settings/suppressions.ts";
+import { isCounted } from "./found-models.ts";
 import type { ConfigChoice } from "./make-plans.ts";
-import { isCounted } from "./suppress.ts";
 
 export interface BaselineRequest {
   readonly config: ConfigChoice;

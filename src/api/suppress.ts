@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { Finding, ModelReport, NoticeReport, SuppressedFinding } from "../lint/result.ts";
 import type { LintOutcome } from "../settings/lint-plan.ts";
 import type { SuppressedModel, Suppressions } from "../settings/suppressions.ts";
+import { type FoundModel, foundModels, isCounted } from "./found-models.ts";
 
 /** What is known of a run beside its outcomes. */
 export interface SuppressContext {
@@ -13,6 +14,10 @@ export interface SuppressContext {
   readonly isThere: (key: string) => boolean;
   /** Whether a rule was looked for in a model. */
   readonly isOn: (path: string, code: string) => boolean;
+  /** Whether the command line left rules out: then others claim what they save otherwise. */
+  readonly isSelection: boolean;
+  /** Share of a model's time below which the run lists nothing. */
+  readonly minSavingOf: (path: string) => number;
   /** Whether reports list what is suppressed. */
   readonly isListed: boolean;
 }
@@ -41,24 +46,13 @@ export interface Suppressed {
   readonly next: Suppressions;
 }
 
-/** One model of a run, in all its scenarios. */
-interface FoundModel {
-  readonly path: string;
-  readonly key: string;
-  /** Fingerprints by rule code. */
-  readonly found: ReadonlyMap<string, ReadonlySet<string>>;
-  readonly at: readonly string[];
-  /** Whether it was linted to its end in each. */
-  readonly isWhole: boolean;
-}
-
 export function suppress(
   outcomes: readonly LintOutcome[],
   before: Suppressions,
   action: SuppressAction | undefined,
   context: SuppressContext,
 ): Suppressed {
-  const models = foundModels(outcomes, context);
+  const models = foundModels(outcomes, context.keyOf);
   const { entries, moved, gone } = located(models, before, context);
   const next = nextOf(models, before, { entries, moved, gone }, action, context);
   const entryOf = ({ key }: FoundModel) => (action === undefined ? entries : next).get(key);
@@ -77,36 +71,23 @@ export function suppress(
   };
 }
 
-/** What fails no run needs nobody to let it off. */
-export function isCounted({ severity }: Pick<Finding, "severity">): boolean {
-  return severity !== "info";
-}
-
-function foundModels(outcomes: readonly LintOutcome[], { keyOf }: SuppressContext): FoundModel[] {
-  const byPath = new Map<string, ModelReport[]>();
-  for (const { report } of outcomes) {
-    const before = byPath.get(report.path);
-    if (before === undefined) byPath.set(report.path, [report]);
-    else before.push(report);
-  }
-  return [...byPath].map(([path, reports]) => {
-    const found = new Map<string, Set<string>>();
-    for (const { code, fingerprint, ...finding } of reports.flatMap(({ findings }) => findings)) {
-      if (!isCounted(finding)) continue;
-      const fingerprints = found.get(code);
-      if (fingerprints === undefined) found.set(code, new Set([fingerprint]));
-      else fingerprints.add(fingerprint);
-    }
-    const at = [...new Set(reports.map(targetOf))];
-    return { path, key: keyOf(path), found, at, isWhole: reports.every(({ error }) => error === null) };
-  });
-}
-
-/** `h200/ort-cuda/fp16 batch=8`: the target, and the sizes that somebody gave. */
-function targetOf({ target: { gpu, stack, precision }, symbols, assumed }: ModelReport): string {
-  const left = new Set(assumed);
-  const sizes = Object.entries(symbols).flatMap(([name, size]) => (left.has(name) ? [] : `${name}=${size}`));
-  return [`${gpu}/${stack}/${precision}`, ...sizes.sort()].join(" ");
+/**
+ * How many of `suppressed` findings of a rule a run says are there. One that hides more than was hidden when they were counted may have any of them
+ * among what it does not list.
+ */
+function stillThere(
+  { path, found, unlisted }: FoundModel,
+  [code, suppressed]: readonly [code: string, suppressed: number],
+  entry: SuppressedModel,
+  { isOn, isSelection, minSavingOf }: SuppressContext,
+): number {
+  const listed = found.get(code)?.size ?? 0;
+  const hidesMore =
+    isSelection ||
+    minSavingOf(path) > entry.minSaving ||
+    [...entry.rules.keys()].some((each) => !isOn(path, each));
+  const hidden = hidesMore ? (unlisted.get(code) ?? 0) : 0;
+  return Math.max(listed, Math.min(suppressed, listed + hidden));
 }
 
 interface Located {
@@ -184,9 +165,23 @@ function nextOf(
     const at = isPruned ? (entry?.at ?? []) : model.at;
     if (rules.size === 0) next.delete(model.key);
     else if (entry !== undefined && isPruned && isSame(rules, entry.rules)) next.set(model.key, entry);
-    else next.set(model.key, { at, digest: digestOf(model, rules.keys()), rules });
+    else next.set(model.key, { at, ...countedAt(model, entry, rules, context), rules });
   }
   return next;
+}
+
+/** Where some of what is let off is not listed, a digest of what is would be of something else. */
+function countedAt(
+  model: FoundModel,
+  entry: SuppressedModel | undefined,
+  rules: ReadonlyMap<string, number>,
+  { minSavingOf }: SuppressContext,
+): Pick<SuppressedModel, "minSaving" | "digest"> {
+  const minSaving = minSavingOf(model.path);
+  const isListed = [...rules].every(([code, count]) => (model.found.get(code)?.size ?? 0) === count);
+  if (isListed || entry === undefined) return { minSaving, digest: digestOf(model, rules.keys()) };
+  const digest = isSame(rules, entry.rules) ? entry.digest : "";
+  return { minSaving: Math.min(minSaving, entry.minSaving), digest };
 }
 
 function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
@@ -194,16 +189,21 @@ function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>):
 }
 
 function suppressedRules(
-  { path, found }: FoundModel,
+  model: FoundModel,
   entry: SuppressedModel | undefined,
   codes: ReadonlySet<string> | undefined,
-  { isOn }: SuppressContext,
+  context: SuppressContext,
 ): ReadonlyMap<string, number> {
   const rules = new Map(entry?.rules);
   // What was there and is not any more goes, where it was looked for.
-  for (const code of new Set([...rules.keys(), ...found.keys()])) {
-    if (codes?.has(code) === false || !isOn(path, code)) continue;
-    const count = found.get(code)?.size ?? 0;
+  for (const code of new Set([...rules.keys(), ...model.found.keys()])) {
+    if (codes?.has(code) === false || !context.isOn(model.path, code)) continue;
+    const listed = model.found.get(code)?.size ?? 0;
+    const before = rules.get(code);
+    const count =
+      entry === undefined || before === undefined
+        ? listed
+        : stillThere(model, [code, before], entry, context);
     if (count === 0) rules.delete(code);
     else rules.set(code, count);
   }
@@ -225,14 +225,15 @@ function prunedRules(
 
 /** Of what was looked for, in all of the targets and sizes that were counted. */
 function staleOf(
-  { path, found, at, isWhole }: FoundModel,
+  model: FoundModel,
   entry: SuppressedModel | undefined,
-  { isOn }: SuppressContext,
+  context: SuppressContext,
 ): StaleSuppression[] {
+  const { path, at, isWhole } = model;
   if (entry === undefined || !isWhole || !entry.at.every((target) => at.includes(target))) return [];
   return [...entry.rules].flatMap(([code, suppressed]) => {
-    const count = found.get(code)?.size ?? 0;
-    return count < suppressed && isOn(path, code) ? [{ path, code, suppressed, found: count }] : [];
+    const found = stillThere(model, [code, suppressed], entry, context);
+    return found < suppressed && context.isOn(path, code) ? [{ path, code, suppressed, found }] : [];
   });
 }
 

@@ -51,8 +51,11 @@ const fails = "which --fail-on fixable fails";
 function whyFixable(report: Pick<LintReport, "summary" | "models">): string | undefined {
   const counts = new Map<string, number>();
   const places: string[] = [];
-  for (const { path, groups, findings, scenario } of report.models) {
+  const failing: LintReport["models"][number][] = [];
+  for (const model of report.models) {
+    const { path, groups, findings, scenario } = model;
     const own = groups.filter(({ fix }) => fix === "safe");
+    if (own.length > 0) failing.push(model);
     const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
     for (const group of own) {
       const [first = ""] = group.findings;
@@ -62,7 +65,7 @@ function whyFixable(report: Pick<LintReport, "summary" | "models">): string | un
       counts.set(scenario, (counts.get(scenario) ?? 0) + own.length);
   }
   if (places.length > 0)
-    return `${counted(places.length, "entry", "entries")} that --fix repairs${scenariosText(counts)}, ${fails}: ${placesText(places)}${firstText(report.models)}`;
+    return `${counted(places.length, "entry", "entries")} that --fix repairs${scenariosText(counts)}, ${fails}: ${placesText(places)}${firstText(failing)}`;
   return unnamedSaving(report) > 0 ? `--fix saves time by what no finding names, ${fails}` : undefined;
 }
 
@@ -76,11 +79,11 @@ function placesText(places: readonly string[]): string {
   return `${all.slice(0, mostNamed).map(printable).join("; ")}${more}`;
 }
 
-/** `; m.onnx: --fix --unsafe-fixes makes 167 µs of …`: of the first model whose gain `--fix` would take away. */
+/** ` (m.onnx: --fix --unsafe-fixes makes 167 µs of …)`: of the first of them whose gain `--fix` would take away. It is no entry of the list. */
 function firstText(models: LintReport["models"]): string {
   for (const { path, account } of models) {
     const first = takenFirstText(account);
-    if (first !== undefined) return `; ${printable(path)}: ${first}`;
+    if (first !== undefined) return ` (${printable(path)}: ${first})`;
   }
   return "";
 }

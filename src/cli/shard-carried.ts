@@ -11,6 +11,8 @@ export interface CarriedOptions {
   readonly "--report-unused-suppressions": boolean;
   readonly "--pass-on-unpruned-suppressions": boolean;
   readonly "--stats": boolean;
+  readonly "--select": readonly string[] | null;
+  readonly "--ignore": readonly string[] | null;
   readonly "--quiet": boolean;
   readonly "--max-warnings": number | null;
   readonly "--fail-on": FinishFlags["failOn"];
@@ -29,6 +31,8 @@ export function carriedOptions(flags: LintFlags, sizes: readonly string[]): Reco
     "--report-unused-suppressions": flags.reportUnused,
     "--pass-on-unpruned-suppressions": flags.suppressions.passOnUnpruned,
     "--stats": flags.stats,
+    "--select": flags.settings.select ?? null,
+    "--ignore": flags.settings.ignore ?? null,
     "--quiet": flags.quiet,
     "--max-warnings": flags.maxWarnings ?? null,
     "--fail-on": flags.failOn,
@@ -53,6 +57,7 @@ export function mergedFlags(
     reportUnused: options["--report-unused-suppressions"],
     suppressions: { passOnUnpruned: options["--pass-on-unpruned-suppressions"] },
     stats: options["--stats"],
+    settings: { select: options["--select"] ?? undefined, ignore: options["--ignore"] ?? undefined },
     quiet: options["--quiet"],
     maxWarnings: options["--max-warnings"] ?? undefined,
     failOn: options["--fail-on"],

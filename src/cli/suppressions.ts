@@ -13,6 +13,7 @@ import { jsonText } from "../report/json-text.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { type RuleInfo, selectRules } from "../settings/rule-selectors.ts";
 import type { CarriedSuppressions } from "../settings/shard-report.ts";
+import { standard } from "../settings/standard.ts";
 import { parseSuppressions, type Suppressions, suppressionsValue } from "../settings/suppressions.ts";
 import type { LintFlags } from "./options.ts";
 import { complain } from "./stderr.ts";
@@ -93,6 +94,7 @@ export function carriedBaseline(
 }
 
 export type SuppressedFlags = Pick<LintFlags, "suppressed"> & {
+  readonly settings: Pick<LintFlags["settings"], "select" | "ignore">;
   readonly suppressions: Pick<SuppressFlags, "passOnUnpruned">;
 };
 
@@ -113,16 +115,19 @@ function applied(
 ): ReturnType<Baseline["apply"]> {
   const before = file.content ?? new Map();
   const settings = new Map(plans.map((plan) => [plan.path, plan.settings]));
+  // A rule that nobody knows here, of a plugin that the run has not or of another version, is found nowhere for that.
   const isOn = (path: string, code: string) => {
     const { severities = {}, nodeRules = [] } = settings.get(path) ?? {};
     const isSomewhere = nodeRules.some((each) => (each.severities[code] ?? "off") !== "off");
-    return !Object.hasOwn(severities, code) || severities[code] !== "off" || isSomewhere;
+    return (Object.hasOwn(severities, code) && severities[code] !== "off") || isSomewhere;
   };
   const result = suppress(outcomes, before, action, {
     file: file.shown,
     keyOf,
     isThere,
     isOn,
+    isSelection: flags.settings.select !== undefined || flags.settings.ignore !== undefined,
+    minSavingOf: (path) => settings.get(path)?.minSaving ?? standard.minSaving,
     isListed: flags.suppressed,
   });
   if (action === undefined) sayMoved(file, result.moved, result.gone);

@@ -86,7 +86,10 @@ export function isOwn(uid: number): boolean {
   return process.getuid === undefined || uid === process.getuid();
 }
 
-/** Whether the system refused something: no bug of ours. */
+/** Of Node's permission model (`--permission`). */
+const denied = "ERR_ACCESS_DENIED";
+
+/** Whether the system, or Node for whoever started it, refused something: no bug of ours. */
 export function isSystem(error: unknown): boolean {
-  return error instanceof Error && "syscall" in error;
+  return error instanceof Error && ("syscall" in error || ("code" in error && error.code === denied));
 }

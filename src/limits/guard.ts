@@ -12,7 +12,7 @@ import { InputError } from "../ir/errors.ts";
 import { bytesText, memoryShare } from "../ir/memory.ts";
 import { forgetStopped, stoppedIn } from "../ir/running.ts";
 import { timerMilliseconds } from "../ir/time.ts";
-import { liveBound } from "./heap.ts";
+import { liveBound, oldSpaceBytes } from "./heap.ts";
 import { type OnRead, ReadTooMuch } from "./reading.ts";
 import { threads } from "./threads.ts";
 import { type WatchData, watchBytes, watchStates } from "./watched.ts";
@@ -72,10 +72,18 @@ export function tooLarge(
   advice: string,
   within: string | undefined,
 ): InputError {
-  return new InputError(
-    "out-of-memory",
-    `${path}: ${doing} it was stopped${withinText(within)}: it takes more than ${bytesText(bytes)} of memory; ${advice}`,
-  );
+  return outOfMemory({ path, doing }, `${bytesText(bytes)} of memory; ${advice}`, within);
+}
+
+/** Of objects, of which V8 has room for some: what its limit leaves beside the program itself is no figure that anybody set. */
+function tooManyObjects(task: Task, within: string | undefined): InputError {
+  const room = `V8's limit of ${bytesText(oldSpaceBytes())} leaves it`;
+  return outOfMemory(task, `${room}; a larger --max-old-space-size of Node's allows more`, within);
+}
+
+function outOfMemory({ path, doing }: Task, what: string, within: string | undefined): InputError {
+  const message = `${path}: ${doing} it was stopped${withinText(within)}: it takes more than ${what}`;
+  return new InputError("out-of-memory", message);
 }
 
 function withinText(within: string | undefined): string {
@@ -157,6 +165,7 @@ export class Guard {
       if (!hasCode(error, stops.signal)) throw error;
       if (!memoryWatch.wasExceeded) return interrupted(error);
       releaseMemory(memoryWatch.passedBytes);
+      if (memoryWatch.isOfObjects) throw tooManyObjects(this.#task, stoppedIn());
       throw tooLarge(this.#task, memoryWatch.passedBytes, memoryAdvice, stoppedIn());
     } finally {
       memoryWatch.end();
@@ -255,6 +264,13 @@ class MemoryWatch {
   /** The limit that the work met. */
   get passedBytes(): number {
     return this.#data.bytes[watchBytes.passed] ?? 0;
+  }
+
+  /** Whether that was the limit of live objects, and not of resident memory. */
+  get isOfObjects(): boolean {
+    const { resident, heap } = watchBytes;
+    const { bytes } = this.#data;
+    return this.passedBytes === bytes[heap] && bytes[heap] !== bytes[resident];
   }
 
   /** The work is over, or was stopped. A signal that is on its way still is taken here: it would end the process, or stop the next task. */

@@ -16,9 +16,14 @@ const liveShare = 0.9;
 /** What may come to be before the main thread can be asked how much it holds: tables that double, lists that are joined. */
 const hurriedBytes = 48 * 2 ** 20;
 
+/** What V8 has for objects that last, as `--max-old-space-size` names it. */
+export function oldSpaceBytes(): number {
+  return Math.max(getHeapStatistics().heap_size_limit - youngBytes, 0);
+}
+
 /** Bytes of live objects beyond which V8 may soon end the process. */
 export function liveBound(): number {
-  const limit = Math.max(getHeapStatistics().heap_size_limit - youngBytes, 0);
+  const limit = oldSpaceBytes();
   return Math.max(Math.min(liveShare * limit, limit - hurriedBytes), 0);
 }
 

@@ -13,6 +13,8 @@ import type { BudgetName, BudgetReport } from "./result.ts";
 
 export interface Budget {
   readonly target: Target;
+  /** Whether it names its precision: then it is of that, whatever is told of the model. */
+  readonly isPrecisionStated?: boolean;
   /** The account of the target's stack, where that has one of its own. */
   readonly timelineOf?: PriceSettings["timelineOf"];
   readonly maxMicroseconds?: number;
@@ -21,19 +23,30 @@ export interface Budget {
   readonly maxRegression?: number;
 }
 
-/** Those that one model has by itself, in order. `workload` is priced with `settings`. */
+/** A model as it was asked for: priced with the settings, and as it is stored, where that is what is told of. */
+export interface PricedModel {
+  readonly asked: Workload;
+  readonly stored: Workload | undefined;
+}
+
+/** Those that one model has by itself, in order. */
 export function budgetReports(
   budgets: readonly Budget[],
-  workload: Workload,
+  { asked, stored }: PricedModel,
   settings: WorkloadSettings,
 ): BudgetReport[] {
   return budgets.flatMap((budget) => {
     const { maxMicroseconds, minTensorCoreShare } = budget;
     if (maxMicroseconds === undefined && minTensorCoreShare === undefined) return [];
-    const priced = pricedFor(budget, workload, settings);
+    const isAsStored =
+      stored !== undefined && budget.isPrecisionStated !== true && isOfTarget(budget, settings);
+    const priced = isAsStored ? stored : pricedFor(budget, asked, settings);
     const { timeline } = priced;
-    const held = (name: BudgetName, figures: Figures) =>
-      isUnpriced(priced) ? unknown(name, budget, figures) : heldAgainst(name, budget, figures);
+    const told = isAsStored ? { asStored: true as const } : {};
+    const held = (name: BudgetName, figures: Figures) => ({
+      ...(isUnpriced(priced) ? unknown(name, budget, figures) : heldAgainst(name, budget, figures)),
+      ...told,
+    });
     const reports: BudgetReport[] = [];
     if (maxMicroseconds !== undefined) {
       const { microseconds: predicted, low, high } = timeline;
@@ -82,10 +95,17 @@ export function regressionOf({ timeline }: Workload, { saves }: Pick<WorkloadCha
 }
 
 /** Nothing is priced twice for one target. */
-function pricedFor({ target, timelineOf }: Budget, workload: Workload, settings: WorkloadSettings): Workload {
+function pricedFor(budget: Budget, workload: Workload, settings: WorkloadSettings): Workload {
+  const { target, timelineOf } = budget;
+  return isOfTarget(budget, settings)
+    ? workload
+    : priceModel(workload.model, { ...settings, target, timelineOf });
+}
+
+/** Whether it is of what the model is linted for. */
+function isOfTarget({ target }: Budget, settings: WorkloadSettings): boolean {
   const { gpu, stack, precision } = settings.target;
-  const isSame = target.gpu === gpu && target.stack === stack && target.precision === precision;
-  return isSame ? workload : priceModel(workload.model, { ...settings, target, timelineOf });
+  return target.gpu === gpu && target.stack === stack && target.precision === precision;
 }
 
 type Figures = Pick<BudgetReport, "limit" | "predicted" | "low" | "high">;

@@ -11,6 +11,8 @@ export interface HalfBeside {
   readonly microseconds: number;
   readonly low: number;
   readonly high: number;
+  /** 0 to 1: part of that time in products on Tensor Cores. */
+  readonly tensorCoreShare: number;
   /** Less than the file as it is stored: it is predicted to cost. */
   readonly saves: Saving;
   /**
@@ -39,10 +41,10 @@ export function halfBeside(
     { step: "exported", workload: file },
     { step: "precision", workload: inHalf },
   ] as const;
-  const { microseconds, low, high } = inHalf.timeline;
+  const { microseconds, low, high, tensorCoreShare } = inHalf.timeline;
   const saves = accountOf(states, cost).at(-1)?.saves ?? noChange.saves;
   const precision = halfOf(inHalf.target.precision);
   const most = safe.timeline.microseconds - minSaving * file.timeline.microseconds;
   const told = written !== undefined && written.after < most ? { written } : {};
-  return { precision, microseconds, low, high, saves, ...told };
+  return { precision, microseconds, low, high, tensorCoreShare, saves, ...told };
 }

@@ -64,7 +64,6 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
       ? "listed"
       : standingOf(group, settings.minSaving);
   const standings = new Map(groups.map((group) => [group, standing(group)]));
-  const severities = new Map(groups.map((group) => [group, severityOf(group, settings.errorShare)]));
   shareOutCopies(groups, context);
   const claimed = groups.filter((group) => standings.get(group) === "listed");
   const isListed = (group: Group) => standing(group) === "listed";
@@ -79,7 +78,8 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   );
   for (const group of groups) {
     const stands = standings.get(group) ?? "listed";
-    const severity = severities.get(group) ?? group.base;
+    // Of what it is told to save, which others' claims have lowered.
+    const severity = severityOf(group, settings.errorShare);
     if (stands !== "listed") {
       count(counted[stands], group, stands);
     }
@@ -104,9 +104,19 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
 
 type Counted = { -readonly [K in keyof CountedFindings]: CountedFindings[K] };
 
+/** With `more` findings of a rule. */
+export function countedOf(
+  byRule: CountedFindings["byRule"],
+  code: string,
+  more: number,
+): Readonly<Record<string, number>> {
+  return { ...byRule, [code]: (byRule?.[code] ?? 0) + more };
+}
+
 function count(counted: Counted, group: Group, stands: Standing): void {
   const saved = Math.max(0, group.saves?.microseconds ?? 0);
   counted.count += group.members.length;
+  counted.byRule = countedOf(counted.byRule, group.rule.code, group.members.length);
   counted.microseconds += saved;
   if (stands === "uncertain" && saved > 0 && stepOf(group) === "precision")
     counted.withoutCasts = (counted.withoutCasts ?? 0) + saved;

@@ -4,9 +4,9 @@ import { siteOf } from "../facts/nhwc-body.ts";
 import { foundSizes } from "../ir/assumed.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import { graphsOf } from "../ir/nodes.ts";
-import { pricedSizes, type Workload } from "../workload/workload.ts";
+import { pricedSizes } from "../workload/workload.ts";
 import { basisOf } from "./basis.ts";
-import { budgetReports } from "./budgets.ts";
+import { budgetReports, type PricedModel } from "./budgets.ts";
 import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
 import type { HalfBeside } from "./half-beside.ts";
@@ -89,9 +89,9 @@ export function assemble(
 }
 
 /** Of what a report tells of, also where that is another file's sake: a budget is kept or not, whoever asks. */
-export function budgetsOf(workload: Workload, settings: LintSettings): Pick<ModelReport, "budgets"> {
+export function budgetsOf(priced: PricedModel, settings: LintSettings): Pick<ModelReport, "budgets"> {
   const { budgets = [] } = settings;
-  return budgets.length === 0 ? {} : { budgets: budgetReports(budgets, workload, settings) };
+  return budgets.length === 0 ? {} : { budgets: budgetReports(budgets, priced, settings) };
 }
 
 function drawingsOf(

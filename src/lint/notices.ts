@@ -199,7 +199,7 @@ function halfLeftNotice({ precision, saves, written }: HalfBeside): NoticeReport
     written === undefined
       ? ""
       : `; with what --fix makes in ${name}, --fix --precision ${precision} is predicted to take it from ${duration(written.after + written.microseconds)} to ${duration(written.after)}, not for sure (${durationRange(written.low, written.high)} less)`;
-  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
+  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all else here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
   return { code: asStoredNotice, message };
 }
 

@@ -95,6 +95,8 @@ export interface CountedFindings {
   readonly count: number;
   /** Predicted savings, added up. */
   readonly microseconds: number;
+  /** How many there are of each rule, by its code; absent where there are none. */
+  readonly byRule?: Readonly<Record<string, number>>;
   /** What of them half precision saves without the Casts that it needs; absent where that is nothing. */
   readonly withoutCasts?: number;
   /** What of them a setting of the stack saves, and no command; absent where that is nothing. */
@@ -121,6 +123,8 @@ export type BudgetName = "maxMicroseconds" | "minTensorCoreShare" | "maxRegressi
 export interface BudgetReport {
   readonly budget: BudgetName;
   readonly target: ModelReport["target"];
+  /** Set where it names no precision and lint tells of the file as it is stored: the figures are of that, and not in the target's precision. */
+  readonly asStored?: true;
   /** Microseconds; of shares and regressions a part of the whole. `predicted`, `low` and `high` are in the same unit. */
   readonly limit: number;
   readonly predicted: number;

@@ -115,7 +115,7 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
           safe: stored.decided?.after ?? stored.file,
           written: inTarget?.inHalf?.(false)?.written,
         });
-  const budgets = budgetsOf(asStored?.file ?? asked, settings);
+  const budgets = budgetsOf({ asked, stored: asStored?.file }, settings);
   const report = assemble(first, settings, { ...told, suppressed, half, budgets });
   if (settings.reportUnused !== true) return report;
   return {

@@ -1,7 +1,7 @@
 /** @file A threshold that is above what is solved for hides entries, and changes nothing about any: neither its saving nor the account. */
 import { groupBy } from "../ir/group.ts";
 import { messageWithOthers, together } from "./group.ts";
-import { byImportance, type Judged } from "./judge.ts";
+import { byImportance, countedOf, type Judged } from "./judge.ts";
 import type { CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 
@@ -79,5 +79,14 @@ function joinedOf(parts: readonly Entry[]): Entry {
 function added(below: CountedFindings, hidden: readonly Entry[]): CountedFindings {
   const saved = hidden.reduce((sum, { group }) => sum + Math.max(0, group.saves?.microseconds ?? 0), 0);
   const count = hidden.reduce((sum, { findings }) => sum + findings.length, 0);
-  return { ...below, count: below.count + count, microseconds: below.microseconds + saved };
+  const byRule = hidden.reduce(
+    (counts, { group, findings }) => countedOf(counts, group.code, findings.length),
+    below.byRule,
+  );
+  return {
+    ...below,
+    count: below.count + count,
+    microseconds: below.microseconds + saved,
+    ...(byRule === undefined ? {} : { byRule }),
+  };
 }

@@ -22,12 +22,34 @@ export function inputErrorOf(thrown: unknown): InputError | undefined {
   const error = firstOf(thrown);
   if (error instanceof InputError) return error;
   if (error instanceof WireError) return new InputError(error.code, error.message, { cause: error });
+  const denied = deniedText(error);
+  if (denied !== undefined) return new InputError("not-permitted", denied, { cause: error });
   if (!(error instanceof Error && "syscall" in error && "code" in error)) return undefined;
   const code = String(error.code);
   const path = "path" in error && typeof error.path === "string" ? error.path : String(error.syscall);
   return new InputError("unreadable", `${path}: ${meanings[code] ?? "the system refuses"} (${code})`, {
     cause: error,
   });
+}
+
+/** Of Node's permission model: what each permission is given by. */
+const permissionFlags: Readonly<Record<string, string>> = {
+  FileSystemRead: "--allow-fs-read",
+  FileSystemWrite: "--allow-fs-write",
+  ChildProcess: "--allow-child-process",
+  WorkerThreads: "--allow-worker",
+};
+
+/** What Node was told not to allow, and the flag that does; undefined for all other errors. */
+function deniedText(error: unknown): string | undefined {
+  if (!(error instanceof Error && "code" in error && error.code === "ERR_ACCESS_DENIED")) return undefined;
+  const permission = "permission" in error ? String(error.permission) : "";
+  const resource = "resource" in error && typeof error.resource === "string" ? error.resource : "";
+  const flag = permissionFlags[permission];
+  const isFile = permission.startsWith("FileSystem") && resource !== "";
+  const where = isFile ? `${resource}: ` : "";
+  const how = flag === undefined ? "" : `; ${isFile ? `${flag}=PATH` : flag} allows it`;
+  return `${where}Node's permission model denies ${permission === "" ? "it" : permission}${how}`;
 }
 
 /** Where giving something up fails as well (`using`, on a disk that has failed), what failed first says more. */

@@ -31,8 +31,9 @@ export function budgetText(report: BudgetReport): string {
 }
 
 function claimOf(report: BudgetReport): string {
-  const { budget, target, limit, predicted, low, high, verdict } = report;
-  const where = `budget on ${target.gpu} (${target.stack}, ${target.precision})`;
+  const { budget, target, asStored, limit, predicted, low, high, verdict } = report;
+  const precision = asStored === true ? "as stored" : target.precision;
+  const where = `budget on ${target.gpu} (${target.stack}, ${precision})`;
   const { most, figure } = wordsOf[budget];
   const range = budget === "maxMicroseconds" ? durationRange(low, high) : `${figure(low)} to ${figure(high)}`;
   const found = verdict === "unpriced" ? "" : `; predicted ${figure(predicted)} (${range})`;

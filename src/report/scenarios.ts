@@ -119,8 +119,8 @@ export const storedColumn: Column = {
 };
 
 /** Whether a file stores other types than the target computes in, so that it has a time of its own. */
-export function hasStoredTime({ account }: ModelReport): boolean {
-  return account.some(({ step }) => step === "precision");
+export function hasStoredTime({ account, predicted }: Pick<ModelReport, "account" | "predicted">): boolean {
+  return predicted.half !== undefined || account.some(({ step }) => step === "precision");
 }
 
 const figures: readonly Column[] = [
@@ -138,7 +138,8 @@ const figures: readonly Column[] = [
   {
     title: "Tensor Cores",
     alignment: "right",
-    text: ({ predicted, nodes }) => (nodes === 0 ? "" : percent(predicted.tensorCoreShare)),
+    text: ({ predicted, nodes }) =>
+      nodes === 0 ? "" : percent((predicted.half ?? predicted).tensorCoreShare),
   },
   {
     title: "errors",

@@ -26,7 +26,8 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   if (nodes === 0) return undefined;
   const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
   const stored = stepAt("exported")?.microseconds ?? predicted.microseconds;
-  const now = stepAt("precision")?.microseconds ?? stored;
+  // Where all else is told of the file as it is stored, half is beside it: rows of a table are of what they name.
+  const now = predicted.half?.microseconds ?? stepAt("precision")?.microseconds ?? stored;
   const safe = stepAt("safe");
   const fixed = safe?.needsHalf === true ? undefined : (safe?.written?.after ?? safe?.microseconds);
   const afterFix = fixed ?? stored;

@@ -16,6 +16,8 @@ export interface BudgetTarget {
 
 /** At least one of the limits is there. */
 export interface ResolvedBudget extends BudgetTarget {
+  /** Whether it names its precision: then it is of that, whatever is told of the model. */
+  readonly isPrecisionStated?: true;
   readonly maxMicroseconds?: number;
   /** 0 to 1, as is the next. */
   readonly minTensorCoreShare?: number;
@@ -42,7 +44,9 @@ export function budgetsFor(
         `${where}.files: names no file; left out, the budget is for every model`,
       );
     const isAbout = (pattern: string) => compilePattern(pattern, pathMatcher, `${where}.files`)(path);
-    return files === undefined || [files].flat().some(isAbout) ? [{ gpu, stack, precision, ...limits }] : [];
+    if (files !== undefined && ![files].flat().some(isAbout)) return [];
+    const stated = budget.precision === undefined ? {} : { isPrecisionStated: true as const };
+    return [{ gpu, stack, precision, ...stated, ...limits }];
   });
 }
 

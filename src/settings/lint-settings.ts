@@ -57,9 +57,9 @@ export function lintSettings(model: Model, request: LintRequest): LintSettings {
     drawings,
     verbose,
     suppressed,
-    budgets: settings.budgets.map(({ gpu, stack, precision, ...limits }) => ({
+    budgets: settings.budgets.map(({ gpu, stack, precision, ...rest }) => ({
       target: targetOf({ gpu, stack, precision }),
-      ...limits,
+      ...rest,
     })),
     reportUnused,
     notices: [...notices, ...missingRate(target), ...missingKernels(target)],

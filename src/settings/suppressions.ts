@@ -3,6 +3,7 @@ import { InputError } from "../ir/errors.ts";
 import { checkConfig } from "./check.ts";
 import { JsonError, parseJson } from "./json.ts";
 import type { Schema } from "./schema.ts";
+import { standard } from "./standard.ts";
 
 export const suppressionsName = "tc-lint-suppressions.json";
 
@@ -10,6 +11,8 @@ export const suppressionsName = "tc-lint-suppressions.json";
 export interface SuppressedModel {
   /** Targets and sizes that the counts were taken at; empty: any. */
   readonly at: readonly string[];
+  /** Share of the time below which nothing was counted. */
+  readonly minSaving: number;
   /** Of the fingerprints of what was counted: what a model that was moved is known by. Empty: nothing. */
   readonly digest: string;
   /** Findings by rule code. */
@@ -25,6 +28,7 @@ interface FileShape {
       string,
       {
         readonly at?: readonly string[];
+        readonly minSaving?: number;
         readonly digest?: string;
         readonly rules: Readonly<Record<string, { readonly count: number }>>;
       }
@@ -47,6 +51,13 @@ const model: Schema = {
       items: { type: "string" },
       description:
         "Targets and sizes that the counts were taken at: runs that lack one of them call nothing stale.",
+    },
+    minSaving: {
+      type: "number",
+      minimum: 0,
+      maximum: 1,
+      description:
+        "Share of a model's time below which nothing was counted, if not 0.005: runs that hide more call stale only what is not there either.",
     },
     digest: {
       type: "string",
@@ -88,10 +99,12 @@ export function parseSuppressions(text: string, file: string): Suppressions {
   const value = parsed(text, file);
   assertShape(value, file);
   return new Map(
-    Object.entries(value.models).map(([path, { at = [], digest = "", rules }]) => {
-      const counts = Object.entries(rules).map(([code, { count }]) => [code, count] as const);
-      return [path, { at, digest, rules: new Map(counts) }];
-    }),
+    Object.entries(value.models).map(
+      ([path, { at = [], minSaving = standard.minSaving, digest = "", rules }]) => {
+        const counts = Object.entries(rules).map(([code, { count }]) => [code, count] as const);
+        return [path, { at, minSaving, digest, rules: new Map(counts) }];
+      },
+    ),
   );
 }
 
@@ -110,9 +123,10 @@ function assertShape(value: unknown, file: string): asserts value is FileShape {
 
 /** What is written: sorted, so that two people's changes are two places of the file. */
 export function suppressionsValue(suppressions: Suppressions): object {
-  const models = sorted(suppressions).map(([path, { at, digest, rules }]) => {
+  const models = sorted(suppressions).map(([path, { at, minSaving, digest, rules }]) => {
     const counts = sorted(rules).map(([code, count]) => [code, { count }]);
-    return [path, { at: [...at].sort(), digest, rules: Object.fromEntries(counts) }];
+    const threshold = minSaving === standard.minSaving ? {} : { minSaving };
+    return [path, { at: [...at].sort(), ...threshold, digest, rules: Object.fromEntries(counts) }];
   });
   return { version: 1, models: Object.fromEntries(models) };
 }

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type SuppressAction, type SuppressContext, suppress } from "../../src/api/suppress.ts";
-import type { ModelReport } from "../../src/lint/result.ts";
+import type { Finding, ModelReport } from "../../src/lint/result.ts";
 import type { LintOutcome } from "../../src/settings/lint-plan.ts";
 import type { Suppressions } from "../../src/settings/suppressions.ts";
 import { finding, modelReport } from "../report/sample.ts";
@@ -48,6 +48,8 @@ const context: SuppressContext = {
   keyOf: (path) => path,
   isThere: () => true,
   isOn: () => true,
+  isSelection: false,
+  minSavingOf: () => 0.005,
   isListed: true,
 };
 const all: SuppressAction = { kind: "suppress" };
@@ -124,4 +126,61 @@ test("models that all moved, and changed nothing, are suppressed as before", () 
   fc.assert(law);
   // Three models of which two share what one of them has alone.
   fc.assert(law, { seed: -1918799965, path: "44:5:3:4:4:8:12:11:16:16:15", endOnFailure: true });
+});
+
+/** The same run, with `hidden` of its findings counted by rule and not listed. */
+function hiding(run: readonly LintOutcome[], hidden: (finding: Finding) => boolean): LintOutcome[] {
+  return run.map((outcome) => {
+    const { report } = outcome;
+    const byRule: Record<string, number> = {};
+    for (const { code } of report.findings.filter(hidden)) byRule[code] = (byRule[code] ?? 0) + 1;
+    const below = { ...report.belowThreshold, byRule };
+    const findings = report.findings.filter((each) => !hidden(each));
+    return { ...outcome, report: { ...report, findings, belowThreshold: below } };
+  });
+}
+
+const hidingRuns: readonly Partial<SuppressContext>[] = [
+  { minSavingOf: () => 0.2 },
+  { isSelection: true },
+  { isOn: (_, code) => code !== "TC301" },
+];
+
+test("what a run hides and its baseline did not is not called stale, and is taken out by nothing", () => {
+  fc.assert(
+    fc.property(runs, fc.constantFrom(...hidingRuns), fc.func(fc.boolean()), (run, other, isOut) => {
+      const { next } = suppress(run, none, all, context);
+      const narrow = { ...context, ...other };
+      // Where a rule is off, only what depends on its claims is hidden.
+      const isOff = narrow.isOn("", "TC301") ? () => false : ({ code }: Finding) => code === "TC301";
+      const isAffected = (path: string) =>
+        narrow.isOn("", "TC301") || next.get(path)?.rules.has("TC301") === true;
+      const hidden = run.flatMap((each) =>
+        hiding([each], (one) => !isOff(one) && isAffected(each.report.path) && isOut(one.fingerprint)),
+      );
+      const listed = hidden.map((each) => ({
+        ...each,
+        report: { ...each.report, findings: each.report.findings.filter((one) => !isOff(one)) },
+      }));
+      const { stale, outcomes } = suppress(listed, next, undefined, narrow);
+      expect([shown(outcomes), stale]).toEqual([[], []]);
+      for (const action of [{ kind: "prune" } as const, all]) {
+        const after = suppress(listed, next, action, narrow).next;
+        const later = suppress(run, after, undefined, context);
+        expect([shown(later.outcomes), later.stale]).toEqual([[], []]);
+      }
+    }),
+  );
+});
+
+test("what was hidden when it was counted, too, keeps nothing in the file", () => {
+  const small = (code: string) => code === "TC101b";
+  const [a, b] = ["a", "b"].map((name) => finding({ code: "TC101", fingerprint: `TC101${name}` }));
+  const run = (...findings: Finding[]) =>
+    hiding([outcomeOf({ path: "m", findings })], ({ fingerprint }) => small(fingerprint));
+  if (a === undefined || b === undefined) throw new Error("two findings");
+  const { next } = suppress(run(a, b), none, all, context);
+  const repaired = suppress(run(b), next, undefined, context);
+  expect(repaired.stale).toEqual([{ path: "m", code: "TC101", suppressed: 1, found: 0 }]);
+  expect(suppress(run(b), next, { kind: "prune" }, context).next).toEqual(new Map());
 });

@@ -156,6 +156,10 @@ describe("V8's own limit, of what is not begun again in a thread", () => {
     expect(stderr).toMatch(
       /costly\.onnx: (fixing|planning) it was stopped: it takes more than .*--max-old-space-size/,
     );
+    // Of a limit, the one that was set: what the program leaves of it is 0 B.
+    const named = /more than V8's limit of (\d+) MiB/.exec(stderr)?.[1];
+    expect([undefined, String(limit)]).toContain(named);
+    expect(stderr).not.toMatch(/more than (\d B|\d MiB) /);
     expect(readdirSync(bench.folder.path).sort()).toEqual([costly, "good.onnx"]);
     expect(readFileSync(path.join(bench.folder.path, costly)).equals(before)).toBe(true);
   });

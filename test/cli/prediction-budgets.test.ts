@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { Ajv } from "ajv";
 import { beforeEach, describe, expect, test } from "vitest";
 import { model } from "../../fixtures/builder.ts";
+import { duration } from "../../src/ir/format.ts";
 import type { BudgetReport } from "../../src/lint/result.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
@@ -72,6 +73,44 @@ describe("budgets", () => {
     expect(stdout).toMatch(/at most 1 µs: not held: nothing of the model could be looked at\n/);
     expect(stdout).not.toMatch(/kept|exceeded/);
     expect(exitCode).toBe(0);
+  });
+
+  test("are of the precision that they name, and where lint tells of the file as stored else of that, by name", async () => {
+    bench.folder.write("tcn.onnx", readFileSync("fixtures/zoo/tcn.onnx"));
+    const [{ predicted } = { predicted: undefined }] = (await bench.jsonOf(["tcn.onnx", ...alone])).models;
+    const half = predicted?.half;
+    if (predicted === undefined || half === undefined) throw new Error("tcn is told as stored");
+    // Between what the two take: nothing of FP16's interval is within, as stored it may be.
+    const maxMicroseconds = (predicted.low + half.low) / 2;
+    configure(
+      { gpu: "h200", precision: "fp16", maxMicroseconds },
+      { gpu: "h200", maxMicroseconds },
+      { gpu: "h200", precision: "as-is", maxMicroseconds },
+    );
+    const figures = ({ microseconds, low, high }: typeof half | typeof predicted) => ({
+      ...{ predicted: microseconds, low, high },
+    });
+    const found = await budgetsOf(["tcn.onnx"]);
+    expect(found).toMatchObject([
+      { ...figures(half), verdict: "exceeded" },
+      { ...figures(predicted), verdict: "may-exceed", asStored: true },
+      { ...figures(predicted), verdict: "may-exceed" },
+    ]);
+    expect(found.map(({ asStored }) => asStored)).toEqual([undefined, true, undefined]);
+    bench.folder.write("again.onnx", readFileSync("fixtures/zoo/tcn.onnx"));
+    for (const args of [["tcn.onnx"], ["compare", "tcn.onnx", "again.onnx"]]) {
+      const { exitCode, stdout } = await bench.tcLint([...args, ...alone]);
+      expect(exitCode).toBe(1);
+      expect(
+        stdout
+          .match(/\(ort-cuda, .*?\).*predicted \S+ µs/g)
+          ?.map((each) => each.replace(/: .*predicted/, "")),
+      ).toEqual([
+        `(ort-cuda, fp16) ${duration(half.microseconds)}`,
+        `(ort-cuda, as stored) ${duration(predicted.microseconds)}`,
+        `(ort-cuda, as-is) ${duration(predicted.microseconds)}`,
+      ]);
+    }
   });
 
   test("of another GPU are what a run for that GPU says", async () => {

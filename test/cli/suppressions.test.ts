@@ -158,6 +158,59 @@ describe("what is found no more", () => {
   });
 });
 
+describe("what a run only hides", () => {
+  const cnn = path.join(import.meta.dirname, "../../fixtures/zoo/misaligned_cnn.onnx");
+  const lint = (...args: string[]) => bench.tcLint(["z", "--max-warnings", "0", ...args]);
+  beforeEach(async () => {
+    bench.folder.write("z/cnn.onnx", readFileSync(cnn));
+    await lint("--suppress-all");
+  });
+
+  // Without TC101 it is TC301 that may save nothing.
+  const narrow = [
+    ["--min-saving", "20%"],
+    ["--select", "TC3"],
+    ["--ignore", "TC101"],
+  ];
+  test.each(narrow)("%s %s calls nothing stale, and takes nothing out", async (...args) => {
+    const before = read();
+    expect(countsOf()).toEqual([["z/cnn.onnx", { TC101: 1, TC301: 1 }]]);
+    const narrowed = await lint(...args);
+    expect([narrowed.exitCode, narrowed.stderr]).toEqual([0, ""]);
+    for (const action of ["--prune-suppressions", "--suppress-all"]) {
+      expect((await lint(...args, action)).exitCode).toBe(0);
+      expect(read()).toBe(before);
+    }
+    expect((await lint()).exitCode).toBe(0);
+  });
+
+  test("of a baseline of a lower threshold, too, which the file has", async () => {
+    await lint("--min-saving", "0.1%", "--suppress-all");
+    expect(JSON.parse(read()).models["z/cnn.onnx"].minSaving).toBe(0.001);
+    expect(isFile(JSON.parse(read()))).toBe(true);
+    const { exitCode, stderr } = await lint();
+    expect([exitCode, stderr]).toEqual([0, ""]);
+  });
+
+  test("and a rule that the run does not know, of a plugin that it has not", async () => {
+    writeFileSync(at(file), read().replace('"TC301"', '"ACME301"'));
+    const { exitCode, stderr } = await bench.tcLint(["z", "--prune-suppressions"]);
+    expect([exitCode, stderr]).toEqual([0, `tc-lint: ${file}: nothing to change\n`]);
+  });
+
+  test("is counted by rule in JSON, as its schema has it", async () => {
+    const { stdout } = await lint("--min-saving", "20%", "-f", "json");
+    const report = JSON.parse(stdout);
+    isReport(report);
+    expect(isReport.errors).toBeNull();
+    expect(report.models[0].belowThreshold).toMatchObject({
+      count: 2,
+      byRule: { TC101: 1, TC301: 1 },
+      hidesFix: true,
+    });
+  });
+});
+
 describe("a model that is moved", () => {
   beforeEach(() => run("m", "--suppress-all"));
 

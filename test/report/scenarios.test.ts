@@ -1,7 +1,10 @@
 /** Reports of several scenarios in every format, and the table that closes a report of several models. */
 import { createRequire } from "node:module";
+import path from "node:path";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
+import { lint } from "../../src/api/lint.ts";
+import { duration, percent } from "../../src/ir/format.ts";
 import type { AccountStep, ModelReport } from "../../src/lint/result.ts";
 import { renderCsv } from "../../src/report/csv.ts";
 import { renderGithub } from "../../src/report/github.ts";
@@ -262,4 +265,35 @@ test("a note is of the scenarios that have it, and stands alone where all have",
   );
   expect(text).toMatch(/note {3}weights not present\n/);
   expect(text).toMatch(/note {3}waits for memory \(step\)\n/);
+});
+
+test("a row that is named by a precision holds it, where all else is told of the file as stored", async () => {
+  const file = path.join(import.meta.dirname, "../../fixtures/zoo/tcn.onnx");
+  const rows = await Promise.all(
+    (["fp16", "as-is", "bf16"] as const).map(async (precision) => ({
+      ...(await lint(file, { precision })),
+      scenario: precision,
+    })),
+  );
+  const cellsOf = (model: ModelReport) => {
+    const { half, microseconds: stored } = model.predicted;
+    const shown = half ?? model.predicted;
+    return [model.target.precision, duration(shown.microseconds), duration(stored), duration(stored)].concat(
+      percent(shown.tensorCoreShare),
+    );
+  };
+  expect(rows.map(({ predicted }) => predicted.half?.precision)).toEqual(["fp16", undefined, "bf16"]);
+  const markdown = renderMarkdown(reportOf(rows, "0"), options);
+  expect(markdown).toContain("| precision | predicted | as stored | after --fix | Tensor Cores |");
+  for (const row of rows) expect(markdown).toContain(`\n| ${cellsOf(row).join(" | ")} |`);
+  expect(new Set(rows.map((row) => cellsOf(row)[1])).size).toBe(3);
+  // Beside other models, too.
+  const [half] = rows;
+  const text = renderText(
+    reportOf(half === undefined ? [] : [half, modelReport({ path: "b.onnx" })], "0"),
+    options,
+  );
+  expect(text).toMatch(
+    new RegExp(`tcn.*${rows.slice(0, 1).map((row) => cellsOf(row).slice(1, 4).join(" +"))[0]}`),
+  );
 });

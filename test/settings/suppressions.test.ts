@@ -16,7 +16,8 @@ const names = fc.oneof(
 const rules = fc
   .array(fc.tuple(names, fc.integer({ min: 1, max: 2 ** 53 - 1 })), { minLength: 1, maxLength: 4 })
   .map((entries) => new Map(entries));
-const model = fc.record({ at: fc.uniqueArray(names), digest: fc.string(), rules });
+const minSaving = fc.double({ min: 0, max: 1, noNaN: true }).map((share) => share + 0);
+const model = fc.record({ at: fc.uniqueArray(names), minSaving, digest: fc.string(), rules });
 const files = fc
   .array(fc.tuple(names, model), { maxLength: 6 })
   .map((entries): Suppressions => new Map(entries));
@@ -46,7 +47,9 @@ test("in whatever order it came about, the text is the same", () => {
 test("a file written by hand needs counts only", () => {
   const text = '{"version": 1, "models": {"a.onnx": {"rules": {"TC102": {"count": 2}}}}}';
   const read = parseSuppressions(text, "file.json");
-  expect(read).toEqual(new Map([["a.onnx", { at: [], digest: "", rules: new Map([["TC102", 2]]) }]]));
+  expect(read).toEqual(
+    new Map([["a.onnx", { at: [], minSaving: 0.005, digest: "", rules: new Map([["TC102", 2]]) }]]),
+  );
 });
 
 test("the shipped schema is the one that is checked by (npm run schemas)", () => {
