@@ -8,10 +8,10 @@ import type { FixedModel, FixSettings } from "../fix/pipeline.ts";
 import { keepPriced, priced } from "../fix/prices.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
-import { isStorable, mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
+import { mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
 import { type Ends, takenFirst } from "../fix/taken-first.ts";
 import { withUnstored } from "../fix/unstored.ts";
-import { type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
+import { halfByName, type WrittenEnd, writtenInHalf, writtenInLayout } from "../fix/written-ends.ts";
 import { halfOf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import { once } from "../ir/once.ts";
@@ -50,7 +50,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   keepPriced(model, settings, workload);
   const safe = decideSafe(model, settings);
   const half = once(() => unlessRefused(() => storedInHalf(safe, settings)));
-  const fixes = decideStored(model, safe, settings, () => isStorable(half));
+  const fixes = decideStored(model, safe, settings, halfByName(half, settings, workload));
   const ends = {
     inHalf: inHalfOf(fixes, lint, workload, half),
     inLayout: once(() => writtenInLayout(fixes, settings, workload)),

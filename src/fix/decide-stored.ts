@@ -24,15 +24,20 @@ export interface SafeFixes {
   readonly asStored: SafeFix;
 }
 
-/**
- * `safe` is what `decideSafe` makes of the model; `isStorable` whether what it leaves can be brought to the half that the target computes in,
- * asked where that decides.
- */
+/** The file in the half that the target computes in, of what safe fixes leave: asked about where that decides. */
+export interface HalfByName {
+  /** Whether a fix can make it at all. */
+  readonly isStorable: () => boolean;
+  /** Whether it is sure to gain of the file that the user has, and predicted to take less than `microseconds`. */
+  readonly gainsBelow: (microseconds: number, fixes: SafeFixes, isLaidOut: boolean) => boolean;
+}
+
+/** `safe` is what `decideSafe` makes of the model. */
 export function decideStored(
   original: OpenModel,
   safe: SafeFix,
   settings: FixSettings,
-  isStorable: (safe: SafeFix) => boolean,
+  half: HalfByName,
 ): SafeFixes {
   const before = priced(original, settings);
   const both = { inTarget: safe, asStored: safe };
@@ -43,12 +48,17 @@ export function decideStored(
   const least = minSaving * pricedAt(before, "as-is", cost).timeline.microseconds;
   if (written.low > 0 && written.microseconds >= least) return both;
   const { precision } = before.target;
-  const isMade = isHalf(precision) && isStorable(safe);
-  const declined = whyLeft(written, isMade ? precision : undefined);
-  const foregone = safe.change.saves.microseconds;
-  const why = { declined, proposed: safe.after, foregone, foregoneIn: before.target.precision };
-  const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
-  return { inTarget: isMade ? safe : asStored, asStored };
+  const isMade = isHalf(precision) && half.isStorable();
+  const leftFor = (declined: string): SafeFixes => {
+    const foregone = safe.change.saves.microseconds;
+    const why = { declined, proposed: safe.after, foregone, foregoneIn: precision };
+    const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
+    return { inTarget: isMade ? safe : asStored, asStored };
+  };
+  const unnamed = leftFor(whyLeft(written, undefined));
+  // Made in half all the same, it may cost more there than it saves.
+  const isNamed = isMade && half.gainsBelow(written.after, unnamed, false);
+  return isNamed ? leftFor(whyLeft(written, precision)) : unnamed;
 }
 
 /** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
@@ -80,7 +90,7 @@ export function inTargetText({ target: { precision } }: Pick<Workload, "target">
   return `in ${precision.toUpperCase()}`;
 }
 
-/** `half`: by which it is made all the same; `where`: in what the repaired model was looked at. */
+/** `half`: what makes it in a file that is sure to gain; `where`: in what the repaired model was looked at. */
 export function whyLeft(
   { microseconds, low, high, after }: WrittenSaving,
   half: string | undefined,

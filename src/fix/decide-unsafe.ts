@@ -12,7 +12,7 @@ import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { left, type SafeFix } from "./decide.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
-import { type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
+import { type HalfByName, type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
 import { halfNotes, leftFloat } from "./left-float.ts";
 import { contextOf } from "./pass-context.ts";
 import { changesTypes, type FixedModel, type FixNote, type FixSettings, unchanged } from "./pipeline.ts";
@@ -39,10 +39,15 @@ export interface Unsafe {
  * The unsafe passes of `settings` over what safe ones left. What was asked for by name is done; else what is predicted to take the least of
  * what saves at least the threshold, its interval above zero. `file` is what the user has. Throws InputError.
  */
-export function decideUnsafe(fixes: SafeFixes, settings: FixSettings, file: Workload): Unsafe {
+export function decideUnsafe(
+  fixes: SafeFixes,
+  settings: FixSettings,
+  file: Workload,
+  namedHalf: HalfByName,
+): Unsafe {
   const { inTarget, asStored: stored } = fixes;
   const plain = () => floatFrom(stored, settings, file);
-  if (keepsTypes(settings)) return floatInLayout(fixes, settings, file);
+  if (keepsTypes(settings)) return floatInLayout(fixes, settings, file, namedHalf);
   if (!changesTypes(settings))
     return paddedBehind(plain(), inTarget, settings, (safe) => floatFrom(safe, settings, file));
   const foreseen = layoutInHalf(inTarget.fixed.model, settings, file);
@@ -70,10 +75,12 @@ function floatFrom(safe: SafeFix, settings: FixSettings, file: Workload): Unsafe
  * NHWC that is asked for by name in a file that keeps its types: padding that is not sure to gain there in NCHW may gain in NHWC.
  */
 function floatInLayout(
-  { inTarget, asStored: stored }: SafeFixes,
+  fixes: SafeFixes,
   settings: FixSettings,
   file: Workload,
+  namedHalf: HalfByName,
 ): Unsafe {
+  const { inTarget, asStored: stored } = fixes;
   const from = (safe: SafeFix) => floatFrom(safe, settings, file);
   const plain = from(stored);
   if (inTarget === stored) return paddedBehind(plain, stored, settings, from);
@@ -83,7 +90,8 @@ function floatInLayout(
   const saves = writtenBetween(before, after, settings.cost);
   if (isSureGain(saves, before, settings)) return padded;
   const where = plain.fixed.changed ? "in NHWC and the types that it stores" : undefined;
-  const declined = whyNotPadded(saves, settings.target.precision, where);
+  const isNamed = namedHalf.gainsBelow(saves.after, fixes, true);
+  const declined = whyNotPadded(saves, isNamed ? settings.target.precision : undefined, where);
   return { ...plain, safe: { ...stored, fixed: left(stored.fixed.model, declined), declined } };
 }
 

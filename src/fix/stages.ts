@@ -18,9 +18,10 @@ import { changesTypes, type FixedModel, type FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 import type { NotMade } from "./remainder.ts";
 import { inTurn } from "./rounds.ts";
-import { isStorable, storedInHalf } from "./storable.ts";
+import { storedInHalf } from "./storable.ts";
 import { asWritten, isTimedAsStored } from "./stored-types.ts";
 import { type Beside, isSureInHalf } from "./sure-gain.ts";
+import { halfByName } from "./written-ends.ts";
 
 export interface Staged extends NotMade {
   /** As they were asked for, and whether it is told of the file as it is stored. */
@@ -36,8 +37,9 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const file = priced(original, settings);
   const found = decideSafe(original, settings);
   const half = once(() => storedInHalf(found, settings));
-  const fixes = decideStored(original, found, settings, () => isStorable(half));
-  const behind = decideUnsafe(fixes, settings, file);
+  const namedHalf = halfByName(half, settings, file);
+  const fixes = decideStored(original, found, settings, namedHalf);
+  const behind = decideUnsafe(fixes, settings, file, namedHalf);
   const { safe } = behind;
   const made = inTurn(safe.fixed, behind.fixed);
   const ends = changesTypes(settings) ? undefined : foreseenEnds(fixes, settings, file, half);

@@ -5,10 +5,11 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { decidedIn } from "./decide-layout.ts";
-import type { SafeFixes } from "./decide-stored.ts";
+import type { HalfByName, SafeFixes } from "./decide-stored.ts";
 import { besideHalf, halfInLayout } from "./decide-unsafe.ts";
 import type { FixedModel, FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
+import { askedInHalf, isStorable, unlessRefused } from "./storable.ts";
 import { asWritten } from "./stored-types.ts";
 import { isSureGain, isSureInHalf } from "./sure-gain.ts";
 
@@ -43,6 +44,25 @@ export function writtenInHalf(
     const written = writtenBetween(beside.file, after, settings.cost);
     const isSure = isSureInHalf(written, beside, settings);
     return { after, written, isSure, isSureAfterFix: isSure && isSureOf(beside.fixed, after, settings) };
+  };
+}
+
+/** The same before it is decided what is left for it; `made` is undefined where nobody can tell without weights. */
+export function halfByName(
+  made: () => FixedModel | undefined,
+  settings: FixSettings,
+  file: Workload,
+): HalfByName {
+  const endOf = (fixes: SafeFixes, isLaidOut: boolean) => {
+    const half = made();
+    return half && writtenInHalf(fixes, askedInHalf(settings), file, half)(isLaidOut);
+  };
+  return {
+    isStorable: () => isStorable(made),
+    gainsBelow: (microseconds, fixes, isLaidOut) => {
+      const end = unlessRefused(() => endOf(fixes, isLaidOut));
+      return end?.isSure === true && end.written.after < microseconds;
+    },
   };
 }
 

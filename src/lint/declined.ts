@@ -62,10 +62,8 @@ export function withoutHalfLeft(
   context: LintContext,
   minSaving: number,
 ): readonly RawFinding[] {
-  const isClaimed = (finding: RawFinding) =>
-    needsHalf(finding) && standingOf(finding, minSaving) === "listed";
-  if (!found.some(isClaimed) || wayToHalf(context) !== null) return found;
-  return found.map((finding) => (isClaimed(finding) ? asDeclined(finding, "uncertain") : finding));
+  const claimed = claimedTogether(found, needsHalf, minSaving);
+  return claimed.size === 0 || wayToHalf(context) !== null ? found : asLeft(found, claimed);
 }
 
 function needsHalf(finding: RawFinding): boolean {
@@ -79,10 +77,24 @@ export function withoutLayoutLeft(
   later: LintContext,
   minSaving: number,
 ): readonly RawFinding[] {
-  const isClaimed = (finding: RawFinding) =>
-    stepOf(finding) === "layout" && standingOf(finding, minSaving) === "listed";
-  if (!later.knowsLayout || !found.some(isClaimed) || later.layoutStep()?.isTaken === true) return found;
-  return found.map((finding) => (isClaimed(finding) ? asDeclined(finding, "uncertain") : finding));
+  if (!later.knowsLayout) return found;
+  const claimed = claimedTogether(found, (finding) => stepOf(finding) === "layout", minSaving);
+  return claimed.size === 0 || later.layoutStep()?.isTaken === true ? found : asLeft(found, claimed);
+}
+
+/** What is sure to save time at `isOf`, where all of it is worth an entry: what is small by itself may be one with others of its cause. */
+function claimedTogether(
+  found: readonly RawFinding[],
+  isOf: (finding: RawFinding) => boolean,
+  minSaving: number,
+): ReadonlySet<RawFinding> {
+  const claimed = found.filter((finding) => isOf(finding) && standingOf(finding, 0) === "listed");
+  const share = claimed.reduce((sum, { saves }) => sum + (saves?.share ?? 0), 0);
+  return new Set(share < minSaving ? [] : claimed);
+}
+
+function asLeft(found: readonly RawFinding[], claimed: ReadonlySet<RawFinding>): readonly RawFinding[] {
+  return found.map((finding) => (claimed.has(finding) ? asDeclined(finding, "uncertain") : finding));
 }
 
 /** Its rule has a safe fix that the decision leaves out, though it gains for sure where it is seen by itself. */

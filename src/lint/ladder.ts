@@ -89,15 +89,29 @@ export function claimsHalf(
   return found.some((each) => stepOf(each) === "precision" && standingOf(each, minSaving) === "listed");
 }
 
-/** Findings of the file, with those of later steps as they are when these steps are taken. */
+/**
+ * Findings of the file, with those of later steps as they are when these steps are taken: what they save is of then, what they are said to be about is in
+ * the file that the reader has.
+ */
 export function replaced(found: readonly RawFinding[], later: readonly RawFinding[]): RawFinding[] {
-  const places = new Map(found.map((finding) => [keyOf(finding), finding.raw.at]));
+  const known = new Map(found.map((finding) => [keyOf(finding), finding]));
   const early = found.filter((finding) => !isLater(finding));
   const remaining = later.filter(isLater).map((finding): RawFinding => {
-    const at = places.get(keyOf(finding));
-    return at === undefined ? finding : { ...finding, raw: { ...finding.raw, at } };
+    const before = known.get(keyOf(finding));
+    return before === undefined ? finding : { ...finding, ...saidOf(before, finding) };
   });
   return [...early, ...remaining];
+}
+
+type Said = Pick<RawFinding, "raw" | "message" | "shared" | "alike">;
+
+/** The words of the file's finding, where both are of a later step and say the same: of what an earlier one repairs in part, the rest is said. */
+function saidOf(before: RawFinding, { raw }: RawFinding): Partial<Said> {
+  const { raw: file, message, shared, alike } = before;
+  if (!isLater(before) || file.message !== raw.message) return { raw: { ...raw, at: file.at } };
+  const { at, data, cause } = file;
+  const words = { ...(shared === undefined ? {} : { shared }), ...(alike === undefined ? {} : { alike }) };
+  return { raw: { ...raw, at, data, ...(cause === undefined ? {} : { cause }) }, message, ...words };
 }
 
 /** Whether findings of a rule may be later steps: half precision comes before, and what saves nothing is no step. */

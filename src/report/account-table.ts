@@ -2,6 +2,7 @@
 import type { AccountStep } from "../lint/result.ts";
 import { accountCells } from "./account-text.ts";
 import { foldedLines, hanging } from "./fold.ts";
+import { usualColumns } from "./screen.ts";
 import { alignColumns } from "./table.ts";
 import textWidth from "./text-width.ts";
 
@@ -15,15 +16,24 @@ export interface AccountShape {
 /** One line a step, as columns; none where there is but one. */
 export function accountLines(account: readonly AccountStep[], shape: AccountShape = {}): string[] {
   if (account.length < 2) return [];
-  const rows = account.map((step) => accountCells(step, account, shape.isBrief));
-  const ways = rows.map(([, , , way]) => way);
+  const { columns = Number.POSITIVE_INFINITY, isBrief } = shape;
+  const rowsOf = (isTight?: boolean) => account.map((step) => accountCells(step, account, isBrief, isTight));
+  const isWide = (line: string, most = columns) => textWidth(line) > most - indent.length;
+  const all = rowsOf();
+  // Sooner than a line more, of which a screen has so many, be it written to a file.
+  const isTight = columnsOf(all).some((line) => isWide(line, shape.columns ?? usualColumns));
+  const rows = isTight ? rowsOf(true) : all;
   const figures = alignColumns(rows, ["left", "right", "left"]);
-  const beside = alignColumns(rows, ["left", "right", "left", "left"]);
-  return beside.flatMap((line, row) => {
-    const whole = `  ${line}`;
-    if (shape.columns === undefined || textWidth(whole) <= shape.columns) return [whole];
+  return columnsOf(rows).flatMap((line, row) => {
+    if (!isWide(line)) return [`${indent}${line}`];
     // A command that is broken reads as another.
-    const below = `${" ".repeat(hanging)}${ways[row] ?? ""}`;
-    return [`  ${figures[row] ?? ""}`, ...foldedLines([below], shape.columns)];
+    const below = `${" ".repeat(hanging)}${rows[row]?.[3] ?? ""}`;
+    return [`${indent}${figures[row] ?? ""}`, ...foldedLines([below], columns)];
   });
+}
+
+const indent = "  ";
+
+function columnsOf(rows: readonly (readonly string[])[]): string[] {
+  return alignColumns(rows, ["left", "right", "left", "left"]);
 }

@@ -160,14 +160,15 @@ export function fasterAsStored(account: readonly AccountStep[]): string | undefi
   return costs && exported !== undefined ? duration(exported.microseconds) : undefined;
 }
 
-/** A step's name, where it leaves the model, what that saves, and how it is taken; without intervals where `isBrief`. */
+/** A step's name, where it leaves the model, what that saves, and how it is taken; without intervals where `isBrief`, without shares of other rows where `isTight`. */
 export function accountCells(
   step: AccountStep,
   account: readonly AccountStep[],
   isBrief = false,
+  isTight = isBrief,
 ): [string, string, string, string] {
   const [name, way] = names[step.step](step, account, isBrief);
-  return [name, duration(step.microseconds), savingOf(step, account, isBrief), way];
+  return [name, duration(step.microseconds), savingOf(step, account, { isBrief, isTight }), way];
 }
 
 /**
@@ -183,23 +184,37 @@ export function takenFirstText(account: readonly AccountStep[], isFixed = false)
     : `${command} makes ${duration(after)} of this file, but only ${duration(afterFix)} of what --fix leaves`;
 }
 
-/**
- * What a step saves, a part of the predicted time, as findings' shares are; of a step to another precision a part of the time before it. Undefined
- * where it saves nothing of anything.
- */
-export function shareOf(
-  { step, saves, microseconds }: AccountStep,
-  account: readonly AccountStep[],
-): number | undefined {
-  if (saves === null) return undefined;
-  const predicted = account.find((each) => each.step === "precision") ?? account[0];
-  const isPrecision = step === "precision" || step === "half";
-  const whole = isPrecision ? microseconds + saves.microseconds : (predicted?.microseconds ?? 0);
-  return whole > 0 ? saves.microseconds / whole : undefined;
+/** What a step saves, a part of `wholeOf`; undefined where it saves nothing of anything. */
+export function shareOf(step: AccountStep, account: readonly AccountStep[]): number | undefined {
+  const whole = wholeOf(step, account);
+  return step.saves === null || whole <= 0 ? undefined : step.saves.microseconds / whole;
 }
 
-/** `saves 268 µs, 25 % (126 to 479 µs)`. */
-function savingOf(step: AccountStep, account: readonly AccountStep[], isBrief: boolean): string {
+/** The predicted time, as findings' shares are of; of a step to another precision the time before it. */
+function wholeOf({ step, saves, microseconds }: AccountStep, account: readonly AccountStep[]): number {
+  if (step === "precision" || step === "half") return microseconds + (saves?.microseconds ?? 0);
+  const predicted = account.find((each) => each.step === "precision") ?? account[0];
+  return predicted?.microseconds ?? 0;
+}
+
+/** `25 %`: of the row above, or else `25 % of 168 µs`, which is left out where there is no room for it. */
+function shareText(step: AccountStep, account: readonly AccountStep[], isTight: boolean): string | undefined {
+  const part = shareOf(step, account);
+  if (part === undefined) return undefined;
+  const whole = duration(wholeOf(step, account));
+  const above = account[account.indexOf(step) - 1];
+  const isOfAbove = above === undefined || duration(above.microseconds) === whole;
+  const share = percent(Math.abs(part));
+  if (isOfAbove) return share;
+  return isTight ? undefined : `${share} of ${whole}`;
+}
+
+/** `saves 268 µs, 25 % of 1.07 ms (126 to 479 µs)`. */
+function savingOf(
+  step: AccountStep,
+  account: readonly AccountStep[],
+  { isBrief, isTight }: { readonly isBrief: boolean; readonly isTight: boolean },
+): string {
   const { saves, measured: isMeasured, unsure } = step;
   if (saves === null) {
     const [first] = account;
@@ -208,8 +223,8 @@ function savingOf(step: AccountStep, account: readonly AccountStep[], isBrief: b
     if (wasMeasured) return "(measured)";
     return first === undefined ? "" : `(${durationRange(first.low, first.high)})`;
   }
-  const part = shareOf(step, account);
-  const share = part === undefined ? "" : `, ${percent(Math.abs(part))}`;
+  const part = shareText(step, account, isTight);
+  const share = part === undefined ? "" : `, ${part}`;
   const { claim, range } = claimOf(saves, share, unsure);
   return `${isBrief || range === undefined ? claim : `${claim} (${range})`}${isMeasured === true ? "; measured" : ""}`;
 }

@@ -60,7 +60,7 @@ export function roomBeside({ head, notes }: Pick<Layout, "head" | "notes">, { wi
 
 const screenRows = 25;
 /** Of a terminal, where the report goes elsewhere and its lines are left whole. */
-const usualColumns = 120;
+export const usualColumns = 120;
 
 export function spaced(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ["", ...lines];

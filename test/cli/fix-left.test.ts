@@ -186,3 +186,15 @@ describe("what a part of a declined repair would save", () => {
       if (of === "in FP16") expect(why).toContain("in the types that it stores");
   });
 });
+
+it("padding that may save nothing is said to be of several products where these share it, in figures as all others are", async () => {
+  const { stdout } = await bench.tcLint(["--diff", zooModel("tcn"), "--no-color"]);
+  const reasons = [...stdout.matchAll(/^ {2}left {3}.*\): (.*predicted to save .*)$/gm)].map(
+    ([, why]) => why,
+  );
+  expect(reasons.length).toBeGreaterThan(1);
+  for (const why of reasons)
+    expect(why).toMatch(
+      /padding \d+ products together, with what it costs around them, is predicted to save [1-9]\d*(\.\d*[1-9])? µs, and may/,
+    );
+});

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { linear } from "../../fixtures/layers.ts";
-import { fix } from "../../src/api/fix.ts";
+import { type FixOptions, fix } from "../../src/api/fix.ts";
 import { type LintOptions, lint } from "../../src/api/lint.ts";
 import { verdictOf } from "../../src/cli/exit.ts";
 import type { ModelReport } from "../../src/lint/result.ts";
@@ -167,6 +167,39 @@ describe("--precision int8, which no file that a fix writes is in", () => {
   });
 });
 
+/** What is told to make what was left, and whether that is sure to gain and takes less. */
+async function expectNamedToGain(name: string, options: FixOptions): Promise<number> {
+  const plain = await fix(zooModel(name), { ...options, dryRun: true });
+  const naming = plain.notes.filter(({ message }) => message.includes("makes it, in half"));
+  if (naming.length === 0) return 0;
+  const asked = { ...options, half: "fp16", halfOnlyWhereFaster: false, dryRun: true } as const;
+  const { stored, account } = await fix(zooModel(name), asked);
+  const written = account?.findLast((step) => step.written !== undefined)?.written;
+  expect(written?.low, name).toBeGreaterThan(0);
+  expect(stored?.after).toBeLessThan(stored?.before ?? 0);
+  for (const { message } of naming) {
+    const left = /predicted [\d.]+ [mµ]?s → ([\d.]+) µs/.exec(message)?.[1];
+    if (left !== undefined) expect(stored?.after, message).toBeLessThan(Number(left));
+  }
+  return naming.length;
+}
+
+describe("what --fix leaves", () => {
+  it.each([
+    ["siamese", "ort-cuda"],
+    ["siamese", "cudnn"],
+    ["dlrm", "cudnn"],
+  ] as const)("names no command in half that loses by it: %s on %s", async (name, stack) => {
+    expect(await expectNamedToGain(name, { stack })).toBe(0);
+  });
+
+  it("is so in another layout, too", async () => {
+    for (const name of ["siamese", "c3d", "seg_unet", "misaligned_cnn", "crnn"])
+      for (const stack of ["ort-cuda", "cudnn", "inductor"] as const)
+        await expectNamedToGain(name, { stack, nhwc: true });
+  }, 60_000);
+});
+
 describe("the zoo", () => {
   eachModel(zooNames)(
     "%s: what --fix writes into a file that stays FP32 gains in FP32",
@@ -182,6 +215,7 @@ describe("the zoo", () => {
         );
         const { written } = plain.account?.find((each) => each.step === "safe") ?? {};
         if (written !== undefined) expect(written.low).toBeGreaterThan(0);
+        await expectNamedToGain(name, { stack });
       }
     },
     60_000,

@@ -28,6 +28,25 @@ test.each([
   expect(way).toMatch(how);
 });
 
+test("a share is of the row above, or says what it is of", () => {
+  const row = (step: AccountStep["step"], microseconds: number, saved: number | null): AccountStep => {
+    const saves = saved === null ? null : { microseconds: saved, low: saved, high: saved };
+    return { ...times, step, microseconds, saves, precision: step === "exported" ? "as-is" : "fp16" };
+  };
+  const account = [
+    row("exported", 200, null),
+    row("precision", 160, 40),
+    row("safe", 150, 10),
+    row("kept", 180, -30),
+    row("author", 140, 40),
+  ];
+  const said = (isBrief: boolean) =>
+    account.slice(1).map((step) => accountCells(step, account, isBrief)[2].replace(/ \(.*/, ""));
+  const sure = ["saves 40 µs, 20 %", "saves 10 µs, 6.3 %"];
+  expect(said(false)).toEqual([...sure, "costs 30 µs, 19 % of 160 µs", "saves 40 µs, 25 % of 160 µs"]);
+  expect(said(true)).toEqual([...sure, "costs 30 µs", "saves 40 µs"]);
+});
+
 test("safe fixes of a repair that leaves half are told as stored, and say so", () => {
   const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
   const safe: AccountStep = { ...times, step: "safe", saves: times, precision: "as-is" };

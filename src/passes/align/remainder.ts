@@ -1,6 +1,7 @@
 /** @file Why a product that is off the multiple stays so, in a model that padding has been through. */
 import type { Facts } from "../../facts/infer.ts";
 import { type Atom, type Axis, atomsOf, sizeOfAxis } from "../../ir/axis.ts";
+import { duration } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
@@ -77,9 +78,9 @@ export function explainer({
       return component.savesMicroseconds < pricing.leastMicroseconds
         ? tooLittle(wholeOf(component), pricing)
         : otherAxis;
-    if (component?.isUncertain === true) return mayBeNothing(component.savesMicroseconds);
+    if (component?.isUncertain === true) return mayBeNothing(component);
     const within = inside.get(product);
-    if (within?.isUncertain === true) return mayBeNothing(within.savesMicroseconds);
+    if (within?.isUncertain === true) return mayBeNothing(within);
     if (isPadded(product, within)) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
@@ -106,10 +107,12 @@ const otherAxis: Reason = {
   message: "its other axes are padded; padding this one as well costs more than it saves",
 };
 
-function mayBeNothing(saves: number): Reason {
-  if (saves < 0)
-    return { kind: "uncertain", message: `padding is predicted to cost ${(-saves).toPrecision(3)} µs` };
-  const message = `padding is predicted to save ${saves.toPrecision(3)} µs, and may save nothing: its interval reaches 0`;
+/** Products of one component are padded together: what that saves is said of each of them, and is one saving. */
+function mayBeNothing({ savesMicroseconds: saves, products: { length: count } }: Component): Reason {
+  const what = count > 1 ? `padding ${count} products together` : "padding";
+  const does = `${what}, with what it costs around ${count > 1 ? "them" : "it"}, is predicted to`;
+  if (saves < 0) return { kind: "uncertain", message: `${does} cost ${duration(-saves)}` };
+  const message = `${does} save ${duration(saves)}, and may save nothing: its interval reaches 0`;
   return { kind: "uncertain", message };
 }
 
