@@ -24,6 +24,7 @@ import {
   standingOf,
   stepOf,
 } from "./group.ts";
+import { byImportance } from "./importance.ts";
 import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 import { claimedTime, keepWithinBranches, savesOf } from "./share-out.ts";
@@ -147,13 +148,4 @@ function reasonText(members: Group["members"], { decision, products }: LintConte
   const left = products.filter((product) => sites.has(product));
   const [first, ...others] = new Set(left.map((product) => decision.reasonFor(product).message));
   return others.length === 0 ? first : `${first}; elsewhere ${countedText(others.length, "other reason")}`;
-}
-
-const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
-
-/** Errors first, then what saves most, whoever can save it, and by which rule: a first screen has room for few. */
-export function byImportance(a: FindingGroup, b: FindingGroup): number {
-  const errors = (group: FindingGroup) => (group.severity === "error" ? 1 : 0);
-  const saved = (group: FindingGroup) => group.saves?.microseconds ?? 0;
-  return errors(b) - errors(a) || saved(b) - saved(a) || rank[a.severity] - rank[b.severity];
 }

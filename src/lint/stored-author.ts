@@ -6,7 +6,8 @@ import type { WrittenSaving } from "../workload/account.ts";
 import type { LintContext } from "./context.ts";
 import { withDeclined } from "./declined.ts";
 import { type Group, Groups, type RawFinding, sharesOf, standingOf, stepOf } from "./group.ts";
-import { byImportance, type Judged } from "./judge.ts";
+import { byImportance } from "./importance.ts";
+import type { Judged } from "./judge.ts";
 import type { Finding, FindingGroup, SavingReport, StoredSaving } from "./result.ts";
 import { claimedTime, keepWithinBranches, savesOf, withoutIdle } from "./share-out.ts";
 

@@ -116,13 +116,6 @@ export function statisticsOf(report: LintReport): RuleStatistics[] {
     .sort((a, b) => b.microseconds - a.microseconds || b.count - a.count || (a.code < b.code ? -1 : 1));
 }
 
-const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, number>;
-
-/** Worst first: by severity, then by what it costs. */
-export function byImportance(a: Finding, b: Finding): number {
-  return rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0);
-}
-
 /** Half alone makes some safe fixes, and beside some flags no command makes them. */
 function isMade({ step, needsHalf, command }: AccountStep): boolean {
   return step === "safe" && needsHalf !== true && command !== undefined;

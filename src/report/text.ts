@@ -2,6 +2,7 @@
 
 import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { counted, duration, printable, significant } from "../ir/format.ts";
+import { byImportance } from "../lint/importance.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { modelBlocks } from "./blocks.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -22,14 +23,7 @@ import {
   spaced,
   type View,
 } from "./screen.ts";
-import {
-  byImportance,
-  cleanText,
-  findingsText,
-  statisticsOf,
-  suppressedText,
-  unnamedSaving,
-} from "./summary.ts";
+import { cleanText, findingsText, statisticsOf, suppressedText, unnamedSaving } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
