@@ -7,6 +7,7 @@ import type { RenderOptions } from "./render.ts";
 import { modelsText, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
 import { entriesText, suppressedText } from "./summary.ts";
+import { unmeasuredText } from "./unmeasured.ts";
 
 export function renderAgent(report: LintReport, options: Pick<RenderOptions, "quiet">): string {
   const lines = report.models.flatMap((model) => linesOf(titled(model)));
@@ -56,6 +57,7 @@ function summaryLine(report: LintReport, { quiet }: Pick<RenderOptions, "quiet">
     failedModels > 0 ? counted(failedModels, "model failed", "models failed") : "",
     budgetsExceeded > 0 ? `${counted(budgetsExceeded, "budget")} exceeded` : "",
     suppressedText(report),
+    quiet === true ? "" : unmeasuredText(report),
   ];
   return parts.filter((part) => part !== "").join("; ");
 }

@@ -14,6 +14,7 @@ import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
 import { cleanSentence, entriesText, statisticsOf, suppressedText } from "./summary.ts";
+import { unmeasuredText } from "./unmeasured.ts";
 import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
@@ -26,6 +27,8 @@ export function renderMarkdown(report: LintReport, options: RenderOptions): stri
     suppressedText(report),
   ].filter((part) => part !== "");
   const head = ["# tc-lint", "", `${counts.join(", ")} in ${modelsText(report.models)}.`, ""];
+  const unmeasured = options.quiet ? "" : unmeasuredText(report);
+  if (unmeasured !== "") head.push(`${escaped(unmeasured)}.`, "");
   if (options.stats) for (const line of statistics(report)) head.push(line);
   return withinLimit(
     head.join("\n"),

@@ -4,6 +4,7 @@ import { errorsOf } from "../ir/error-report.ts";
 import { counted } from "../ir/format.ts";
 import type { AccountStep, Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { exceededCount } from "./budget-text.ts";
+import { unmeasuredIn } from "./unmeasured.ts";
 
 export function reportOf(models: readonly ModelReport[], version: string): LintReport {
   const tool = { name: "tc-lint", version } as const;
@@ -12,6 +13,7 @@ export function reportOf(models: readonly ModelReport[], version: string): LintR
 
 function summarize(models: readonly ModelReport[]): LintReport["summary"] {
   const groups = models.flatMap((model) => model.groups);
+  const unmeasured = unmeasuredIn(models);
   const count = (wanted: Severity) => groups.filter(({ severity }) => severity === wanted).length;
   return {
     errors: count("error"),
@@ -20,6 +22,7 @@ function summarize(models: readonly ModelReport[]): LintReport["summary"] {
     fixable: groups.filter(({ fix }) => fix === "safe").length,
     failedModels: models.filter(({ error }) => error !== null).length,
     budgetsExceeded: exceededCount(models),
+    ...(unmeasured === undefined ? {} : { unmeasured }),
   };
 }
 

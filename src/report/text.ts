@@ -2,6 +2,7 @@
 
 import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { counted, duration, printable, significant } from "../ir/format.ts";
+import { pushAll } from "../ir/lists.ts";
 import { byImportance } from "../lint/importance.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { modelBlocks } from "./blocks.ts";
@@ -25,6 +26,7 @@ import {
 } from "./screen.ts";
 import { cleanText, findingsText, statisticsOf, suppressedText, unnamedSaving } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
+import { unmeasuredText } from "./unmeasured.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
   const palette = paletteOf(options.color);
@@ -165,11 +167,12 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
     .join("; ");
   const linted = report.models.filter(({ error }) => error === null);
   const hidden = suppressedText(report);
+  const unmeasured = quiet === true ? [] : [unmeasuredText(report)].filter((text) => text !== "");
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`${cleanText(quiet)} in ${modelsText(linted)}`) : "";
     const unnamed = clean === "" || quiet === true ? "" : unnamedFix(report);
     const parts = [clean + unnamed, failed, hidden];
-    return [parts.filter((part) => part !== "").join("; ") || "no models"];
+    return [parts.filter((part) => part !== "").join("; ") || "no models", ...unmeasured];
   }
   const counts = [
     [errors, "error", "error"],
@@ -187,6 +190,7 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
   const lines = [
     `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
   ];
+  pushAll(lines, unmeasured);
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;
 }
