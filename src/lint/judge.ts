@@ -1,6 +1,7 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
 import { fingerprintOf } from "../ir/fingerprint.ts";
 import { counted as countedText } from "../ir/format.ts";
+import { byImportance } from "../ir/importance.ts";
 import { pushAll } from "../ir/lists.ts";
 import {
   alikeTheirSteps,
@@ -24,7 +25,6 @@ import {
   standingOf,
   stepOf,
 } from "./group.ts";
-import { byImportance } from "./importance.ts";
 import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 import { claimedTime, keepWithinBranches, savesOf } from "./share-out.ts";

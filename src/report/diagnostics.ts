@@ -1,7 +1,7 @@
 /** @file A report as a list of things to say at a place: what formats of code quality tools have in common. */
 import { fingerprintOf } from "../ir/fingerprint.ts";
 import { printable } from "../ir/format.ts";
-import { byImportance } from "../lint/importance.ts";
+import { byImportance } from "../ir/importance.ts";
 import type { Finding, FindingGroup, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { budgetCode, budgetFingerprint, budgetName, budgetText, exceededOf } from "./budget-text.ts";
 import { type Place, placeOf, sentenceOf } from "./finding-text.ts";

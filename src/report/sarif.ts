@@ -6,7 +6,7 @@
  */
 
 import { counted } from "../ir/format.ts";
-import { byImportance } from "../lint/importance.ts";
+import { byImportance } from "../ir/importance.ts";
 import type {
   Finding,
   LintReport,

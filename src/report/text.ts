@@ -2,8 +2,8 @@
 
 import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { counted, duration, printable, significant } from "../ir/format.ts";
+import { byImportance } from "../ir/importance.ts";
 import { pushAll } from "../ir/lists.ts";
-import { byImportance } from "../lint/importance.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { modelBlocks } from "./blocks.ts";
 import { type Palette, paletteOf } from "./color.ts";

@@ -1,7 +1,12 @@
 /** @file What is told first of what was found: a first screen has room for few, and annotations of a change are cut at some count. */
-import type { FindingGroup, Severity } from "./result.ts";
 
-type Ranked = Pick<FindingGroup, "severity" | "saves" | "fixCommand" | "setting">;
+/** Of findings and of their groups. */
+interface Ranked {
+  readonly severity: "error" | "warn" | "info";
+  readonly saves: { readonly microseconds: number } | null;
+  readonly fixCommand: string | null;
+  readonly setting?: object;
+}
 
 /**
  * Errors and what somebody can run, what saves most of them first; then warnings, then infos, that only an author can mend: neither is worth the place of what
@@ -20,4 +25,4 @@ function savedBy({ severity, saves }: Ranked): number {
   return saves?.microseconds ?? (severity === "error" ? Number.MAX_VALUE : 0);
 }
 
-const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, number>;
+const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Ranked["severity"], number>;
