@@ -13,7 +13,7 @@ import { profileNotes, tensorCoreText, timeNote, timeWord, whereText } from "./p
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { cleanSentence, entriesText, statisticsOf, suppressedText } from "./summary.ts";
+import { cleanSentence, entriesText, fixableBy, statisticsOf, suppressedText } from "./summary.ts";
 import { unmeasuredText } from "./unmeasured.ts";
 import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
@@ -21,7 +21,7 @@ export function renderMarkdown(report: LintReport, options: RenderOptions): stri
   const { fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const counts = [
     entriesText(report, options.quiet),
-    `${fixable} fixable with \`--fix\``,
+    `${fixable} fixable with \`${fixableBy(report)}\``,
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
     ...(exceeded > 0 ? [`**${counted(exceeded, "budget")} exceeded**`] : []),
     suppressedText(report),

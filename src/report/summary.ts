@@ -91,6 +91,13 @@ export function entriesText(report: LintReport, quiet: boolean | undefined): str
   return `${[counted(errors, "error"), ...others].join(", ")}${findingsText(report)}`;
 }
 
+/** The command that makes what is fixable, where all of it has one; with targets of several runs the flag alone. */
+export function fixableBy({ models }: Pick<LintReport, "models">): string {
+  const safe = models.flatMap(({ groups }) => groups.filter(({ fix }) => fix === "safe"));
+  const [only = "--fix", ...others] = new Set(safe.flatMap(({ fixCommand }) => fixCommand ?? []));
+  return others.length === 0 ? only : "--fix";
+}
+
 export interface RuleStatistics {
   readonly code: string;
   readonly rule: string;

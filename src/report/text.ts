@@ -24,7 +24,14 @@ import {
   spaced,
   type View,
 } from "./screen.ts";
-import { cleanText, findingsText, statisticsOf, suppressedText, unnamedSaving } from "./summary.ts";
+import {
+  cleanText,
+  findingsText,
+  fixableBy,
+  statisticsOf,
+  suppressedText,
+  unnamedSaving,
+} from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
 import { unmeasuredText } from "./unmeasured.ts";
 
@@ -183,7 +190,9 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
     .filter(([count]) => count > 0)
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes =
-    fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : unnamedFix(report);
+    fixable > 0
+      ? `; ${palette.good(`${significant(fixable)} fixable with ${fixableBy(report)}`)}`
+      : unnamedFix(report);
   // Of what is on the screen: each model's first entry is.
   const shown = report.models.flatMap((model) => entriesOf(model)[0]?.findings[0] ?? []);
   const [first] = shown.toSorted(byImportance);
