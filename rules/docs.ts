@@ -306,6 +306,10 @@ export const ruleDocs = [
     {
       "id": "nchw",
       "text": "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included"
+    },
+    {
+      "id": "author",
+      "text": "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included; in PyTorch: {change}"
     }
   ]
 },
@@ -324,6 +328,10 @@ export const ruleDocs = [
     {
       "id": "converts",
       "text": "Transpose {perm} only moves channels {direction}, between {before} and {behind}"
+    },
+    {
+      "id": "author",
+      "text": "Transpose {perm} only moves channels {direction}, between {before} and {behind}; in PyTorch no pass with {change}"
     }
   ]
 },
@@ -337,7 +345,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "unfused",
-      "text": "attention of {heads} heads of {headDim}, {queryLength}×{keyLength}, is written as {nodes} nodes and runs as {kernels} kernels; {stack} has one for the operator Attention"
+      "text": "attention of {heads} heads of {headDim}, {queryLength}×{keyLength}, is written as {nodes} nodes and runs as {kernels} kernels; {stack} has one: {change}"
     }
   ]
 },
@@ -351,7 +359,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "split",
-      "text": "{count} products of one {role} read the same input ({named}): one of {total} outputs does the same"
+      "text": "{count} products of one {role} read the same input ({named}): one nn.Linear of {total} outputs, split behind, does the same"
     }
   ]
 },

@@ -1,3 +1,4 @@
+import { channelsLastIn } from "../src/lint/channels-last.ts";
 import { layoutTransposes } from "../src/lint/layout-transposes.ts";
 import { stepTimeAt } from "../src/lint/precision.ts";
 import { defineRule } from "../src/lint/rule.ts";
@@ -43,6 +44,8 @@ export default defineRule({
     setting:
       "Transpose {perm} only moves channels {direction}, between {before} and {behind}: the provider option {option} may spare it",
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
+    author:
+      "Transpose {perm} only moves channels {direction}, between {before} and {behind}; in PyTorch no pass with {change}",
   },
   *check(context) {
     // Such a stack writes every activation in NHWC: what the file spells as a Transpose to or from it is no pass there.
@@ -61,7 +64,10 @@ export default defineRule({
       const decided = context.layoutStep()?.partOf([step]);
       const saves = decided ?? stepTimeAt(step, context.target.precision, context);
       const fix = context.knowsLayout && decided === undefined ? "none" : "unsafe";
-      yield { at: { node, scope }, message: "converts", data, saves, fix };
+      const told = { at: { node, scope }, kind: "converts", saves, fix } as const;
+      const change = channelsLastIn(perm.length - 2);
+      if (fix === "none") yield { ...told, message: "author", data: { ...data, change } };
+      else yield { ...told, message: "converts", data };
     }
   },
 });

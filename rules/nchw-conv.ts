@@ -1,3 +1,4 @@
+import { channelsLastIn } from "../src/lint/channels-last.ts";
 import { addSavings, type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
 import { ProductIndex } from "../src/lint/graph.ts";
 import { type LayoutRegion, layoutRegions } from "../src/lint/layout-regions.ts";
@@ -56,6 +57,8 @@ export default defineRule({
     option:
       "NCHW convolutions; NHWC is faster: set the provider option {option}, and lint with --stack {with}",
     nchw: "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included",
+    author:
+      "connected NCHW convolutions: {convolutions}; NHWC is faster on {stack}, conversions at the borders ({conversions}) included; in PyTorch: {change}",
   },
   *check(context) {
     const { stack } = context.target;
@@ -67,9 +70,12 @@ export default defineRule({
       if (at === undefined || !(saves.microseconds > 0)) continue;
       const common = { at, kind: "nchw", saves, covers: convolutions, fix, left, setting };
       const count = convolutions.length;
-      if (setting === undefined)
-        yield { ...common, message: "nchw", data: { convolutions: count, conversions, stack: stack.id } };
-      else {
+      if (setting === undefined) {
+        const data = { convolutions: count, conversions, stack: stack.id };
+        const change = channelsLastIn(at.sizes.kind === "conv" ? at.sizes.kernel.length : 2);
+        if (fix === "none") yield { ...common, message: "author", data: { ...data, change } };
+        else yield { ...common, message: "nchw", data };
+      } else {
         const { option, stack: other } = setting;
         // One option turns all of them.
         yield {

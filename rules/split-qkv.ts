@@ -51,7 +51,7 @@ export default defineRule({
   fix: "none",
   messages: {
     split:
-      "{count} products of one {role} read the same input ({named}): one of {total} outputs does the same",
+      "{count} products of one {role} read the same input ({named}): one nn.Linear of {total} outputs, split behind, does the same",
   },
   *check(context) {
     if (recognisesPatterns(context.target.stack)) return;

@@ -1,6 +1,7 @@
 import { scale } from "../src/lint/context.ts";
 import { defineRule } from "../src/lint/rule.ts";
-import { writtenAttention } from "../src/lint/written-attention.ts";
+import { calledBy } from "../src/lint/source.ts";
+import { type WrittenAttention, writtenAttention } from "../src/lint/written-attention.ts";
 
 /**
  * ## What it does
@@ -39,7 +40,7 @@ export default defineRule({
   fix: "none",
   messages: {
     unfused:
-      "attention of {heads} heads of {headDim}, {queryLength}×{keyLength}, is written as {nodes} nodes and runs as {kernels} kernels; {stack} has one for the operator Attention",
+      "attention of {heads} heads of {headDim}, {queryLength}×{keyLength}, is written as {nodes} nodes and runs as {kernels} kernels; {stack} has one: {change}",
   },
   *check(context) {
     const { stack } = context.target;
@@ -51,8 +52,20 @@ export default defineRule({
       if (!(saves.microseconds > 0)) continue;
       const { heads, headDim, queryLength, keyLength } = work;
       const sizes = { heads, headDim, queryLength, keyLength };
-      const data = { ...sizes, nodes: nodes.length, kernels: steps.length, stack: stack.id };
+      const change = changeFor(node, scope.model);
+      const data = { ...sizes, nodes: nodes.length, kernels: steps.length, stack: stack.id, change };
       yield { at: { node, scope }, message: "unfused", data, saves, covers };
     }
   },
 });
+
+/** Of `Attention`, the operator of ONNX. */
+const sinceOpset = 23;
+
+/** Exporters write a call out below that opset: who has it already is not told to write it. */
+function changeFor(node: WrittenAttention["node"], model: WrittenAttention["scope"]["model"]): string {
+  const isCalled = calledBy(node, model)?.startsWith("aten.scaled_dot_product_attention") === true;
+  return isCalled && (model.opsets.get("") ?? 0) < sinceOpset
+    ? `export its F.scaled_dot_product_attention with opset ${sinceOpset} or later, as Attention`
+    : `F.scaled_dot_product_attention, exported with opset ${sinceOpset} or later, as Attention`;
+}

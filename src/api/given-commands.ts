@@ -4,25 +4,23 @@
  */
 import { isHalf, namesPrecision, withFlags } from "../ir/fix-command.ts";
 import type { AccountStep, FindingGroup, ModelReport } from "../lint/result.ts";
+import { type Flags, flagsFor, type Given } from "../settings/given-flags.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
-import { scenarioFlags } from "../settings/scenarios.ts";
 import { standard } from "../settings/standard.ts";
-
-type Flags = ReturnType<typeof scenarioFlags>;
 
 /** What is told is solved for by default; `--fix` writes what reaches the user's threshold. */
 const solvedFor = `${100 * standard.minSaving}%`;
+
+const unsaid: Given = { settings: {}, config: { kind: "nearest" } };
 
 /** Every command of a report as it is given for its plan alone: no fix is decided for several. */
 export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintOutcome {
   if (plan === undefined) return outcome;
   const { report, bound } = outcome;
-  const { scenario, settings, unflagged } = plan;
-  const ofScenario: Flags =
-    scenario === undefined ? [] : scenarioFlags(scenario, (symbol) => bound.includes(symbol));
+  const { scenario, settings, unflagged, given: said = unsaid } = plan;
+  const ofRun = flagsFor(said, scenario, (symbol) => bound.includes(symbol));
   const { precision, minSaving } = settings;
-  const flags: Flags =
-    minSaving > standard.minSaving ? [...ofScenario, ["--min-saving", solvedFor]] : ofScenario;
+  const flags: Flags = minSaving > standard.minSaving ? [...ofRun, ["--min-saving", solvedFor]] : ofRun;
   if (unflagged === undefined || !isHalf(precision) || isAsStored(report))
     return flags.length === 0
       ? outcome
@@ -41,9 +39,9 @@ function isAsStored({ account, predicted }: ModelReport): boolean {
   return predicted.half === undefined && account.every(({ precision }) => precision === "as-is");
 }
 
-type Given = (command: string) => string | null;
+type CommandFor = (command: string) => string | null;
 
-function commandsFor(report: ModelReport, given: Given, why?: string): ModelReport {
+function commandsFor(report: ModelReport, given: CommandFor, why?: string): ModelReport {
   const { findings, groups, account, unlisted, suppressions } = report;
   const ofFinding = <E extends Pick<FindingGroup, "fix" | "fixCommand">>(entry: E): E => {
     if (entry.fixCommand === null) return entry;
@@ -73,7 +71,7 @@ function commandsFor(report: ModelReport, given: Given, why?: string): ModelRepo
   };
 }
 
-function ofStep(step: AccountStep, given: Given): AccountStep {
+function ofStep(step: AccountStep, given: CommandFor): AccountStep {
   const { command: own, castsIn: casts, first: before, ...rest } = step;
   const [command, castsIn] = [own, casts].map((each) => (each === undefined ? null : given(each)));
   const first = before === undefined ? null : given(before.command);

@@ -103,6 +103,7 @@ export async function makePlans(patterns: readonly string[], flags: PlanRequest)
         profiles,
         isPrecisionStated: isPrecisionStated(chain, flagsIn(scenarios[index])),
         unflagged: unflaggedOf(chain, flags.settings, scenarios[index]),
+        given: { settings: flags.settings, config: flags.config },
         layers,
         drawings,
         verbose,

@@ -105,7 +105,7 @@ function digestOf(bytes: Buffer | string): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-function keyOf({ cache, ...plan }: LintPlan): string {
+function keyOf({ cache, given: _, ...plan }: LintPlan): string {
   return digestOf(JSON.stringify([format, cache?.build, plan]));
 }
 

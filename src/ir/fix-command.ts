@@ -62,10 +62,21 @@ export function shellWord(word: string): string {
 /** A command's flags and more of them, each as a shell takes it; what it has already it keeps. */
 export function withFlags(
   command: string,
-  more: readonly (readonly [flag: string, value: string])[],
+  more: readonly (readonly [flag: string, value?: string])[],
 ): string {
   const added = more.filter(([flag]) => flag !== "--precision" || !namesPrecision(command));
-  return [command, ...added.map(([flag, value]) => `${flag} ${shellWord(value)}`)].join(" ");
+  const words = added.map(([flag, value]) => (value === undefined ? flag : `${flag} ${shellWord(value)}`));
+  return [command, ...words].join(" ");
+}
+
+/** Whether it makes more than safe fixes, whatever it says of target and sizes. */
+export function asksForMore(command: string): boolean {
+  const words = command.split(" ");
+  return words.some(
+    (word, at) =>
+      ["--unsafe-fixes", "--layout"].includes(word) ||
+      (word === "--precision" && isHalf(words[at + 1] ?? "")),
+  );
 }
 
 export function namesPrecision(command: string): boolean {

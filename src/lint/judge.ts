@@ -1,6 +1,7 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
 import { fingerprintOf } from "../ir/fingerprint.ts";
 import { counted as countedText } from "../ir/format.ts";
+import { byImportance } from "../ir/importance.ts";
 import { pushAll } from "../ir/lists.ts";
 import {
   alikeTheirSteps,
@@ -157,13 +158,4 @@ function reasonText(members: Group["members"], { decision, products }: LintConte
   const left = products.filter((product) => sites.has(product));
   const [first, ...others] = new Set(left.map((product) => decision.reasonFor(product).message));
   return others.length === 0 ? first : `${first}; elsewhere ${countedText(others.length, "other reason")}`;
-}
-
-const rank: Record<Severity, number> = { error: 0, warn: 1, info: 2 };
-
-/** Errors first, then what saves most, whoever can save it, and by which rule: a first screen has room for few. */
-export function byImportance(a: FindingGroup, b: FindingGroup): number {
-  const errors = (group: FindingGroup) => (group.severity === "error" ? 1 : 0);
-  const saved = (group: FindingGroup) => group.saves?.microseconds ?? 0;
-  return errors(b) - errors(a) || saved(b) - saved(a) || rank[a.severity] - rank[b.severity];
 }

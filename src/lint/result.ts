@@ -333,5 +333,12 @@ export interface LintReport {
     readonly failedModels: number;
     /** Of every model; each fails the run as an error does. */
     readonly budgetsExceeded: number;
+    /** What may save nothing where times are a datasheet's: it is not claimed, and such a report is no clean one. Absent where there is none. */
+    readonly unmeasured?: {
+      /** Of every model and scenario, as are `microseconds` that they are predicted to save. */
+      readonly findings: number;
+      readonly microseconds: number;
+      readonly targets: readonly { readonly gpu: string; readonly stack: string }[];
+    };
   };
 }

@@ -1,7 +1,8 @@
 /** @file A threshold that is above what is solved for hides entries, and changes nothing about any: neither its saving nor the account. */
 import { groupBy } from "../ir/group.ts";
+import { byImportance } from "../ir/importance.ts";
 import { messageWithOthers, together } from "./group.ts";
-import { byImportance, countedOf, type Judged } from "./judge.ts";
+import { countedOf, type Judged } from "./judge.ts";
 import type { CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 

@@ -49,6 +49,12 @@ function moduleOfScopes(scopes: string | undefined): string | null {
   return module === undefined || module === "" ? null : module;
 }
 
+/** What PyTorch called where the exporter wrote the node: `aten.conv2d.default`; undefined where it does not say. */
+export function calledBy(node: Node, model: Model): string | undefined {
+  const namespace = model.reader.nodeMetadata(node).get(namespaceKey);
+  return namespace?.split("/").at(-1)?.split(":")[1]?.trim();
+}
+
 /** `: M/m: torchvision.ResNet/m.conv1: Conv2d/conv2d: aten.conv2d.default`. */
 function moduleOfNamespace(namespace: string | undefined): string | null {
   const parts = namespace?.split("/").map((part) => part.split(":")[0]?.trim() ?? "");

@@ -1,12 +1,13 @@
 /** @file What an author saves of the file as it is stored, where the account tells it of a file in half that no command is sure to gain by storing. */
 import { combineSavings } from "../cost/saving.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
+import { byImportance } from "../ir/importance.ts";
 import { labelOf } from "../ir/model.ts";
 import type { WrittenSaving } from "../workload/account.ts";
 import type { LintContext } from "./context.ts";
 import { withDeclined } from "./declined.ts";
 import { type Group, Groups, type RawFinding, sharesOf, standingOf, stepOf } from "./group.ts";
-import { byImportance, type Judged } from "./judge.ts";
+import type { Judged } from "./judge.ts";
 import type { Finding, FindingGroup, SavingReport, StoredSaving } from "./result.ts";
 import { claimedTime, keepWithinBranches, savesOf, withoutIdle } from "./share-out.ts";
 

@@ -1,6 +1,6 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
-import { asStoredNotice, fixFlags, isOfTypes } from "../ir/fix-command.ts";
+import { asksForMore, asStoredNotice, isOfTypes } from "../ir/fix-command.ts";
 import { duration, durationRange, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
@@ -75,8 +75,7 @@ function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
     return unsure === true ? `in ${precisionNames[precision]} alone: the file may save nothing` : "";
   if (needsHalf === true) return `${command}, ${asStored(step)}`;
   // Of a repair that stores no half: lint tells of the same step in what the target computes in.
-  if (precision === "as-is" && command !== fixFlags("safe", "layout").join(" "))
-    return `${command}, as stored`;
+  if (precision === "as-is" && asksForMore(command)) return `${command}, as stored`;
   const times = storedTimes(account);
   return times === undefined ? command : `${command}; as stored ${times}`;
 }

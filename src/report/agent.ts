@@ -6,7 +6,8 @@ import { type Entry, entriesOf, moreText, originsOf } from "./entries.ts";
 import type { RenderOptions } from "./render.ts";
 import { modelsText, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { entriesText, suppressedText } from "./summary.ts";
+import { entriesText, fixableBy, suppressedText } from "./summary.ts";
+import { unmeasuredText } from "./unmeasured.ts";
 
 export function renderAgent(report: LintReport, options: Pick<RenderOptions, "quiet">): string {
   const lines = report.models.flatMap((model) => linesOf(titled(model)));
@@ -52,10 +53,11 @@ function summaryLine(report: LintReport, { quiet }: Pick<RenderOptions, "quiet">
   const { fixable, failedModels, budgetsExceeded } = report.summary;
   const parts = [
     `${entriesText(report, quiet)} in ${modelsText(report.models)}`,
-    fixable > 0 ? `${fixable} fixable with --fix` : "",
+    fixable > 0 ? `${fixable} fixable with ${fixableBy(report)}` : "",
     failedModels > 0 ? counted(failedModels, "model failed", "models failed") : "",
     budgetsExceeded > 0 ? `${counted(budgetsExceeded, "budget")} exceeded` : "",
     suppressedText(report),
+    quiet === true ? "" : unmeasuredText(report),
   ];
   return parts.filter((part) => part !== "").join("; ");
 }

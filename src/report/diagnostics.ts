@@ -1,12 +1,12 @@
 /** @file A report as a list of things to say at a place: what formats of code quality tools have in common. */
 import { fingerprintOf } from "../ir/fingerprint.ts";
 import { printable } from "../ir/format.ts";
+import { byImportance } from "../ir/importance.ts";
 import type { Finding, FindingGroup, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { budgetCode, budgetFingerprint, budgetName, budgetText, exceededOf } from "./budget-text.ts";
 import { type Place, placeOf, sentenceOf } from "./finding-text.ts";
 import type { RenderOptions } from "./render.ts";
 import { acrossScenarios } from "./scenarios.ts";
-import { byImportance } from "./summary.ts";
 
 /** `failure`: the model could not be linted, whatever else is said of it. */
 export type Level = Severity | "failure";

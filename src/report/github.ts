@@ -1,7 +1,7 @@
 /** @file GitHub annotations: workflow commands, as many as a step shows, the worst first. */
-
 import { counted, duration, plain, printable } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
+import { byImportance } from "../ir/importance.ts";
 import type { Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { budgetCode, budgetName, budgetText, exceededOf } from "./budget-text.ts";
 import { commandsOf, type Place, placeOf } from "./finding-text.ts";
@@ -9,7 +9,6 @@ import type { RenderOptions } from "./render.ts";
 import { ruleTitle } from "./rule-title.ts";
 import { acrossScenarios } from "./scenarios.ts";
 import { savedText, savedTogether } from "./share.ts";
-import { byImportance } from "./summary.ts";
 
 type Level = "error" | "warning" | "notice";
 

@@ -13,19 +13,22 @@ import { profileNotes, tensorCoreText, timeNote, timeWord, whereText } from "./p
 import type { RenderOptions } from "./render.ts";
 import { groupsOf, type ModelGroup, modelsText, scenarioColumns, sharedTarget, titled } from "./scenarios.ts";
 import { savedText } from "./share.ts";
-import { cleanSentence, entriesText, statisticsOf, suppressedText } from "./summary.ts";
+import { cleanSentence, entriesText, fixableBy, statisticsOf, suppressedText } from "./summary.ts";
+import { unmeasuredText } from "./unmeasured.ts";
 import { isUnpriced, pricedText, unpricedText, whyUnpriced } from "./unpriced.ts";
 
 export function renderMarkdown(report: LintReport, options: RenderOptions): string {
   const { fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const counts = [
     entriesText(report, options.quiet),
-    `${fixable} fixable with \`--fix\``,
+    `${fixable} fixable with \`${fixableBy(report)}\``,
     ...(failedModels > 0 ? [`**${counted(failedModels, "model")} failed**`] : []),
     ...(exceeded > 0 ? [`**${counted(exceeded, "budget")} exceeded**`] : []),
     suppressedText(report),
   ].filter((part) => part !== "");
   const head = ["# tc-lint", "", `${counts.join(", ")} in ${modelsText(report.models)}.`, ""];
+  const unmeasured = options.quiet ? "" : unmeasuredText(report);
+  if (unmeasured !== "") head.push(`${escaped(unmeasured)}.`, "");
   if (options.stats) for (const line of statistics(report)) head.push(line);
   return withinLimit(
     head.join("\n"),

@@ -6,6 +6,7 @@
  */
 
 import { counted } from "../ir/format.ts";
+import { byImportance } from "../ir/importance.ts";
 import type {
   Finding,
   LintReport,
@@ -20,7 +21,6 @@ import type { RenderOptions, RuleDoc } from "./render.ts";
 import { budgetResults, budgetRule } from "./sarif-budgets.ts";
 import { driverOf, encoded, fileLocation, logOf, mostResults, quoted, uriOf } from "./sarif-parts.ts";
 import { acrossScenarios } from "./scenarios.ts";
-import { byImportance } from "./summary.ts";
 
 /** GitHub's longest description. */
 const maxDescription = 1024;

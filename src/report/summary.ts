@@ -4,6 +4,7 @@ import { errorsOf } from "../ir/error-report.ts";
 import { counted } from "../ir/format.ts";
 import type { AccountStep, Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { exceededCount } from "./budget-text.ts";
+import { unmeasuredIn } from "./unmeasured.ts";
 
 export function reportOf(models: readonly ModelReport[], version: string): LintReport {
   const tool = { name: "tc-lint", version } as const;
@@ -12,6 +13,7 @@ export function reportOf(models: readonly ModelReport[], version: string): LintR
 
 function summarize(models: readonly ModelReport[]): LintReport["summary"] {
   const groups = models.flatMap((model) => model.groups);
+  const unmeasured = unmeasuredIn(models);
   const count = (wanted: Severity) => groups.filter(({ severity }) => severity === wanted).length;
   return {
     errors: count("error"),
@@ -20,6 +22,7 @@ function summarize(models: readonly ModelReport[]): LintReport["summary"] {
     fixable: groups.filter(({ fix }) => fix === "safe").length,
     failedModels: models.filter(({ error }) => error !== null).length,
     budgetsExceeded: exceededCount(models),
+    ...(unmeasured === undefined ? {} : { unmeasured }),
   };
 }
 
@@ -88,6 +91,13 @@ export function entriesText(report: LintReport, quiet: boolean | undefined): str
   return `${[counted(errors, "error"), ...others].join(", ")}${findingsText(report)}`;
 }
 
+/** The command that makes what is fixable, where all of it has one; with targets of several runs the flag alone. */
+export function fixableBy({ models }: Pick<LintReport, "models">): string {
+  const safe = models.flatMap(({ groups }) => groups.filter(({ fix }) => fix === "safe"));
+  const [only = "--fix", ...others] = new Set(safe.flatMap(({ fixCommand }) => fixCommand ?? []));
+  return others.length === 0 ? only : "--fix";
+}
+
 export interface RuleStatistics {
   readonly code: string;
   readonly rule: string;
@@ -114,13 +124,6 @@ export function statisticsOf(report: LintReport): RuleStatistics[] {
       microseconds: findings.reduce((sum, { saves }) => sum + Math.max(0, saves?.microseconds ?? 0), 0),
     }))
     .sort((a, b) => b.microseconds - a.microseconds || b.count - a.count || (a.code < b.code ? -1 : 1));
-}
-
-const rank = { error: 0, warn: 1, info: 2 } as const satisfies Record<Severity, number>;
-
-/** Worst first: by severity, then by what it costs. */
-export function byImportance(a: Finding, b: Finding): number {
-  return rank[a.severity] - rank[b.severity] || (b.saves?.microseconds ?? 0) - (a.saves?.microseconds ?? 0);
 }
 
 /** Half alone makes some safe fixes, and beside some flags no command makes them. */

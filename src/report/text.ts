@@ -2,6 +2,8 @@
 
 import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { counted, duration, printable, significant } from "../ir/format.ts";
+import { byImportance } from "../ir/importance.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { modelBlocks } from "./blocks.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -23,14 +25,15 @@ import {
   type View,
 } from "./screen.ts";
 import {
-  byImportance,
   cleanText,
   findingsText,
+  fixableBy,
   statisticsOf,
   suppressedText,
   unnamedSaving,
 } from "./summary.ts";
 import { alignColumns, layerTable } from "./table.ts";
+import { unmeasuredText } from "./unmeasured.ts";
 
 export function renderText(report: LintReport, options: RenderOptions): string {
   const palette = paletteOf(options.color);
@@ -171,11 +174,12 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
     .join("; ");
   const linted = report.models.filter(({ error }) => error === null);
   const hidden = suppressedText(report);
+  const unmeasured = quiet === true ? [] : [unmeasuredText(report)].filter((text) => text !== "");
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`${cleanText(quiet)} in ${modelsText(linted)}`) : "";
     const unnamed = clean === "" || quiet === true ? "" : unnamedFix(report);
     const parts = [clean + unnamed, failed, hidden];
-    return [parts.filter((part) => part !== "").join("; ") || "no models"];
+    return [parts.filter((part) => part !== "").join("; ") || "no models", ...unmeasured];
   }
   const counts = [
     [errors, "error", "error"],
@@ -186,13 +190,16 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
     .filter(([count]) => count > 0)
     .map(([count, noun, severity]) => palette.severity[severity](counted(count, noun)));
   const fixes =
-    fixable > 0 ? `; ${palette.good(`${significant(fixable)} fixable with --fix`)}` : unnamedFix(report);
+    fixable > 0
+      ? `; ${palette.good(`${significant(fixable)} fixable with ${fixableBy(report)}`)}`
+      : unnamedFix(report);
   // Of what is on the screen: each model's first entry is.
   const shown = report.models.flatMap((model) => entriesOf(model)[0]?.findings[0] ?? []);
   const [first] = shown.toSorted(byImportance);
   const lines = [
     `${parts.join(", ")}${findingsText(report)} in ${modelsText(report.models)}${fixes}${failed && `; ${failed}`}${hidden && `; ${hidden}`}`,
   ];
+  pushAll(lines, unmeasured);
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;
 }

@@ -1,6 +1,7 @@
 /** @file One model's lint run as plain data: what a worker thread is sent, and what it answers. */
 import type { Precision } from "../hardware/target.ts";
 import type { ModelReport } from "../lint/result.ts";
+import type { Given } from "./given-flags.ts";
 import type { ResolvedSettings } from "./resolve.ts";
 import type { Scenario } from "./scenarios.ts";
 
@@ -16,6 +17,8 @@ export interface LintPlan {
   readonly isPrecisionStated?: boolean;
   /** Where a flag names its precision, what it would be without: for that a fix is decided which is given without the flag. */
   readonly unflagged?: Precision | undefined;
+  /** What the command line says, for the commands of its report; absent where no command line asked. */
+  readonly given?: Given | undefined;
   /** Whether the report lists every layer. */
   readonly layers: boolean;
   /** Whether it has what is drawn: the graph around findings, and what the target could reach. */

@@ -15,10 +15,19 @@ const place = /\S+\.(?:cc|cpp|cu|cuh|h|hpp):\d+ (?:\S*\w+::[^()]*\([^)]*\)(?: co
 /** `input_shape_size == requested_shape_size was false. `, which the sentence behind it says in words. */
 const assertion = /(^|: )[^:"]*? was false\. (?=\S)/;
 
+/** ` index: 1 Got: 3 Expected: 8`: a line an axis, where all others of a message say no more. */
+const axis = /^ index: (\d+) Got: (-?\d+) Expected: (-?\d+)$/;
+const axesBelow = / for the following indices$/;
+
 export function runtimeReason(error: unknown): string {
   const whole = error instanceof Error ? error.message : String(error);
-  const [line = ""] = whole.slice(0, mostRead).split("\n");
-  const reason = line
+  const [line = "", ...below] = whole.slice(0, mostRead).split("\n");
+  const axes = below.flatMap((each) => {
+    const [, index, got, expected] = axis.exec(each) ?? [];
+    return index === undefined ? [] : [`axis ${index} is ${got}, expected ${expected}`];
+  });
+  const first = axes.length === 0 ? line : line.replace(axesBelow, () => `: ${axes.join("; ")}`);
+  const reason = first
     .replace(loading, "")
     .replace(
       running,

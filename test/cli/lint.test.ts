@@ -155,13 +155,17 @@ describe("one model", () => {
     bench.folder.write("float.onnx", bytesOf(headModel({ elemType: 1 })));
     const saidOf = async (file: string, ...flags: string[]) => {
       const [model] = (await bench.jsonOf([file, ...onlyHead, ...flags])).models;
-      const isFixed = model?.groups.some(({ fixCommand }) => fixCommand === "--fix");
-      return [isFixed, model?.notices.some(({ code }) => code === "fix-beside-precision")];
+      const command = model?.groups[0]?.fixCommand;
+      return [command, model?.notices.some(({ code }) => code === "fix-beside-precision")];
     };
-    expect(await saidOf("float.onnx")).toEqual([true, false]);
-    expect(await saidOf("float.onnx", "--precision", "fp16")).toEqual([true, true]);
+    const alone = ["--fix", ...onlyHead].join(" ");
+    expect(await saidOf("float.onnx")).toEqual([alone, false]);
+    expect(await saidOf("float.onnx", "--precision", "fp16")).toEqual([alone, true]);
     // Beside which a file in half stays as it is.
-    expect(await saidOf("head.onnx", "--precision", "fp16")).toEqual([true, false]);
+    expect(await saidOf("head.onnx", "--precision", "fp16")).toEqual([
+      ["--fix", "--precision", "fp16", ...onlyHead].join(" "),
+      false,
+    ]);
   });
 
   test("thresholds move the line between error, warning and nothing", async () => {

@@ -66,15 +66,35 @@ describe("commands of findings", () => {
     const listed = ["--gpu", "h200,h100", "--dim", "batch=4096,8192"];
     const report = await bench.jsonOf(["head.onnx", ...listed, "--stack", "cudnn"]);
     expect(commandsOf(report).map(([name, command]) => [name, command])).toEqual([
-      ["h200, batch=4096", "--fix --gpu h200 --dim batch=4096"],
-      ["h200, batch=8192", "--fix --gpu h200 --dim batch=8192"],
-      ["h100, batch=4096", "--fix --gpu h100 --dim batch=4096"],
-      ["h100, batch=8192", "--fix --gpu h100 --dim batch=8192"],
+      ["h200, batch=4096", "--fix --gpu h200 --dim batch=4096 --stack cudnn"],
+      ["h200, batch=8192", "--fix --gpu h200 --dim batch=8192 --stack cudnn"],
+      ["h100, batch=4096", "--fix --gpu h100 --dim batch=4096 --stack cudnn"],
+      ["h100, batch=8192", "--fix --gpu h100 --dim batch=8192 --stack cudnn"],
     ]);
-    await expectToRun(report, ["--stack", "cudnn"]);
+    await expectToRun(report);
     expect(await copied([...listed, "--stack", "cudnn"])).toContain(
       "tc-lint --fix --gpu h100 --dim batch=8192 --stack cudnn head.onnx",
     );
+  });
+
+  test.each([
+    ["--stack cudnn --dim batch=4096"],
+    ["--gpu h100 --stack inductor --dim batch=4096 --no-stack-guard"],
+    ["--precision as-is --dim batch=4096 --no-config"],
+    ["--shape hidden=4096,4096 --min-saving 0.1%"],
+    ["--dim batch=4096 --ignore TC2"],
+  ])("of one target say the run's own flags: %s", async (flags) => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    const report = await bench.jsonOf(["head.onnx", ...wordsOf(flags)]);
+    const commands = commandsOf(report).map(([, command]) => wordsOf(command).join(" "));
+    expect(commands.length).toBeGreaterThan(0);
+    for (const command of commands)
+      for (const word of wordsOf(flags)) expect(` ${command} `).toContain(` ${word} `);
+    await expectToRun(report);
+    const stored = await bench.tcLint(["head.onnx", ...wordsOf(flags), "-f", "sarif"]);
+    expect(stored.stdout).toContain(`Fix: ${report.models[0]?.groups[0]?.fixCommand}.`);
+    const { stdout } = await bench.tcLint(["head.onnx", ...wordsOf(flags)]);
+    expect(stdout).toContain(`fixable with ${report.models[0]?.groups[0]?.fixCommand}`);
   });
 
   test("of what is suppressed name it as well", async () => {
@@ -102,16 +122,17 @@ describe("commands of findings", () => {
     const flags = ["--dim", "batch=4096", "--precision", "fp16,bf16"];
     const report = await bench.jsonOf(["head.onnx", "--select", "TC102", ...flags]);
     expect(commandsOf(report).map(([, command]) => command)).toEqual([
-      "--fix --precision fp16",
-      "--fix --precision bf16",
+      "--fix --precision fp16 --dim batch=4096 --select TC102",
+      "--fix --precision bf16 --dim batch=4096 --select TC102",
     ]);
     expect(report.models.flatMap(({ groups }) => groups.flatMap(({ left }) => left ?? []))).toEqual([]);
-    await expectToRun(report, ["--dim", "batch=4096"]);
+    await expectToRun(report);
   });
 
   test("of a half that flags name are given without it, which stores it, or not at all", async () => {
     bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch", elemType: 1 })));
     const sized = ["--dim", "batch=4096"];
+    const said = " --dim batch=4096 --select TC102";
     const namedBy = async (...args: readonly string[]) => {
       const { models } = await bench.jsonOf(["head.onnx", "--select", "TC102", ...args]);
       return models.map(({ groups, account, notices }) => [
@@ -125,28 +146,35 @@ describe("commands of findings", () => {
       `beside --precision ${half} it stores half as well, and without that it is decided in ${own}`;
     const listed = await namedBy(...sized, "--precision", "fp16,tf32,bf16");
     expect(listed).toEqual([
-      [["--fix"], "--fix", "", true],
-      [["--fix --precision tf32"], "--fix --precision tf32", "", false],
+      [[`--fix${said}`], `--fix${said}`, "", true],
+      [[`--fix --precision tf32${said}`], `--fix --precision tf32${said}`, "", false],
       [[null], null, elsewhere("bf16", "fp16"), false],
     ]);
     // One flag is a list of one.
     expect(await namedBy(...sized, "--precision", "fp16")).toEqual([listed[0]]);
     expect(await namedBy(...sized, "--precision", "bf16")).toEqual([listed[2]]);
-    await expectToRun(await bench.jsonOf(["head.onnx", ...sized, "--precision", "fp16,tf32"]), sized);
+    await expectToRun(await bench.jsonOf(["head.onnx", ...sized, "--precision", "fp16,tf32"]));
     const { stdout } = await bench.tcLint(["head.onnx", "--precision", "bf16", ...sized]);
     expect(stdout).toContain(`--fix leaves it: ${elsewhere("bf16", "fp16")}`);
     expect(stdout).not.toMatch(/--fix saves|fixable with/);
     bench.folder.write("tc-lint.config.json", JSON.stringify({ precision: "bf16" }));
-    expect(await namedBy(...sized)).toEqual([[["--fix"], "--fix", "", false]]);
+    expect(await namedBy(...sized)).toEqual([[[`--fix${said}`], `--fix${said}`, "", false]]);
     expect(await namedBy(...sized, "--precision", "fp16,bf16")).toEqual([
       [[null], null, elsewhere("fp16", "bf16"), false],
-      [["--fix"], "--fix", "", true],
+      [[`--fix${said}`], `--fix${said}`, "", true],
     ]);
     expect(await copied(["--precision", "bf16", ...sized])).toEqual([
-      "tc-lint --fix --gpu h200 --stack ort-cuda --dim batch=4096 head.onnx",
+      "tc-lint --fix --dim batch=4096 --gpu h200 --stack ort-cuda head.onnx",
     ]);
     const scenarios = [{ name: "half", precision: "bf16", dims: { batch: 4096 } }];
     bench.folder.write("tc-lint.config.json", JSON.stringify({ scenarios }));
-    expect(await namedBy()).toEqual([[["--fix --scenario half"], "--fix --scenario half", "", false]]);
+    expect(await namedBy()).toEqual(
+      [["--scenario half", "--select TC102"].join(" ")].map((flags) => [
+        [`--fix ${flags}`],
+        `--fix ${flags}`,
+        "",
+        false,
+      ]),
+    );
   });
 });

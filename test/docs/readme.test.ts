@@ -22,7 +22,7 @@ function block(first: string): string {
 
 /** As it is printed, the model by its name alone. */
 async function said(...args: readonly string[]): Promise<string> {
-  const { stdout } = await runCli(cli, ["--no-color", "--no-config", "--exit-zero", ...args]);
+  const { stdout } = await runCli(cli, ["--no-color", "--exit-zero", ...args]);
   return stdout.replace(/^\S*\/(\w+\.onnx)$/m, "$1");
 }
 

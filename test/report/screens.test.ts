@@ -4,7 +4,7 @@ import { lint } from "../../src/api/lint.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { findStack, type StackId, stackIds } from "../../src/hardware/stacks.ts";
 import { duration } from "../../src/ir/format.ts";
-import type { ModelReport } from "../../src/lint/result.ts";
+import type { FindingGroup, ModelReport } from "../../src/lint/result.ts";
 import type { RenderOptions } from "../../src/report/render.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
@@ -23,6 +23,9 @@ const looked = [
   "gpt2_dynamo",
   "yolo",
   "convnext_tiny",
+  "vit_tiny_dynamo",
+  "llama",
+  "swin_tiny_dynamo",
 ];
 
 /** As the command line has it, without a configuration. */
@@ -77,10 +80,23 @@ function expectFits(model: ModelReport): void {
     const [{ code, saves } = { code: "", saves: null }] = model.groups;
     const said = saves === null ? "" : duration(saves.microseconds);
     if (code !== "") expect(lines.join(" ")).toMatch(new RegExp(` ${code} .*${said}`));
+    expectRunnable(model, lines);
     // Whom the last line sends elsewhere has seen what it is about.
     const [, explained] = /^tc-lint explain (\S+)/.exec(lines.at(-1) ?? "") ?? [];
     if (explained !== undefined) expect(lines.slice(0, -1).join(" ")).toContain(` ${explained} `);
   }
+}
+
+/** What only an author can mend takes no place of what somebody can run, or of what is worse. */
+function expectRunnable({ groups }: ModelReport, lines: readonly string[]): void {
+  const count = lines.filter((line) => /^ {2}(error|warn|info) +[A-Z]+\d+ /.test(line)).length;
+  const [seen, hidden] = [groups.slice(0, count), groups.slice(count)];
+  const canRun = ({ fixCommand, setting }: FindingGroup) => fixCommand !== null || setting !== undefined;
+  const saved = ({ saves }: FindingGroup) => saves?.microseconds ?? 0;
+  const most = Math.max(0, ...groups.filter(canRun).map(saved));
+  if (most > 0) expect(Math.max(0, ...seen.filter(canRun).map(saved)), lines.join("\n")).toBe(most);
+  const isAuthors = (group: FindingGroup) => group.severity === "info" && !canRun(group);
+  if (seen.some(isAuthors)) expect(hidden.filter((group) => !isAuthors(group))).toEqual([]);
 }
 
 describe("on the default stack", () => {

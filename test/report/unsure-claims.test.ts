@@ -1,9 +1,15 @@
 /** What reports say of savings that are not sure, and of fixes that a limit hides. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lint } from "../../src/api/lint.ts";
+import { renderAgent } from "../../src/report/agent.ts";
 import { countedNotes } from "../../src/report/entries.ts";
+import { renderMarkdown } from "../../src/report/markdown.ts";
+import type { RenderOptions } from "../../src/report/render.ts";
+import { reportOf } from "../../src/report/summary.ts";
+import { renderText } from "../../src/report/text.ts";
 import { type BuiltCli, buildCli, runCli } from "../cli-process.ts";
 import { eachModel, zooModel } from "../zoo.ts";
+import { options } from "./sample.ts";
 
 let cli: BuiltCli;
 beforeAll(() => {
@@ -21,6 +27,42 @@ describe("a change to half", () => {
     expect(step).toMatch(/ (may save|saves) /);
     expect(change).toMatch(/, (may save|saves) /);
     expect(change?.includes("may save")).toBe(step?.includes("may save"));
+  });
+});
+
+describe("what is not claimed because nobody measured the target", () => {
+  const said =
+    /not measured on \S+ \(\S+\): \d+ findings? may save .+, too unsure by the datasheet to be claimed/;
+  const render: RenderOptions = { ...options, columns: undefined };
+
+  eachModel(["seg_unet", "gpt2_dynamo", "misaligned_cnn", "bert"])(
+    "%s: the summary says so",
+    async (name) => {
+      for (const target of [{ gpu: "l4" }, { gpu: "a100" }, { gpu: "t4" }, { stack: "tensorrt" }] as const) {
+        const model = await lint(zooModel(name), target);
+        expect(model.uncertain.count).toBeGreaterThan(0);
+        const report = reportOf([model], "0.1.0");
+        const { gpu, stack } = model.target;
+        expect(report.summary.unmeasured).toEqual({
+          findings: model.uncertain.count,
+          microseconds: model.uncertain.microseconds,
+          targets: [{ gpu, stack }],
+        });
+        for (const text of [
+          renderText(report, render),
+          renderMarkdown(report, render),
+          renderAgent(report, {}),
+        ])
+          expect(text).toMatch(said);
+      }
+    },
+  );
+
+  eachModel(["seg_unet"])("%s: nothing of the kind where it was measured", async (name) => {
+    const report = reportOf([await lint(zooModel(name), { gpu: "h200" })], "0.1.0");
+    expect(report.models[0]?.uncertain.count).toBeGreaterThan(0);
+    expect(report.summary.unmeasured).toBeUndefined();
+    expect(renderText(report, render)).not.toMatch(said);
   });
 });
 

@@ -16,7 +16,11 @@ it.each([
     'Concat "concat_2": Non concat axis dimensions must match: Axis 0 has mismatched dimensions of 4 and 3',
   ],
   ["Could not find an implementation for Conv(22) node with name 'conv_2'", undefined],
-  ["Got invalid dimensions for input: x for the following indices\n index: 1 Got: 3 Expected: 8", undefined],
+  [
+    "Got invalid dimensions for input: x for the following indices\n index: 1 Got: 3 Expected: 8\n index: 2 Got: 4 Expected: 16\n Please fix either the inputs/outputs or the model.",
+    "Got invalid dimensions for input: x: axis 1 is 3, expected 8; axis 2 is 4, expected 16",
+  ],
+  ["Got invalid dimensions for input: x for the following indices", undefined],
 ])("%s", (message, reason) => {
   expect(runtimeReason(new Error(message))).toBe(reason ?? message.split("\n")[0]);
 });

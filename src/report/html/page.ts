@@ -4,6 +4,7 @@ import { counted } from "../../ir/format.ts";
 import type { LintReport } from "../../lint/result.ts";
 import type { FixReportView } from "../fix-view.ts";
 import type { RenderOptions } from "../render.ts";
+import { fixableBy } from "../summary.ts";
 import { fixesMarkup } from "./fixes.ts";
 import { html, type Markup, trusted } from "./markup.ts";
 import { modelsMarkup } from "./models.ts";
@@ -47,8 +48,8 @@ function pageOf({ tool, fixes, lint = null }: FixReportView, options: RenderOpti
   return page.text;
 }
 
-function summaryMarkup({ summary }: LintReport, quiet: boolean | undefined): Markup {
-  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = summary;
+function summaryMarkup(report: LintReport, quiet: boolean | undefined): Markup {
+  const { errors, warnings, infos, fixable, failedModels, budgetsExceeded: exceeded } = report.summary;
   const others = [
     ["warn", warnings, counted(warnings, "warning")],
     ["info", infos, counted(infos, "info")],
@@ -56,7 +57,7 @@ function summaryMarkup({ summary }: LintReport, quiet: boolean | undefined): Mar
   const chips = [["error", errors, counted(errors, "error")] as const, ...(quiet === true ? [] : others)];
   const rest = [
     exceeded > 0 ? `${counted(exceeded, "budget")} exceeded` : "",
-    fixable > 0 ? `${fixable} fixable with --fix` : "",
+    fixable > 0 ? `${fixable} fixable with ${fixableBy(report)}` : "",
     failedModels > 0 ? `${counted(failedModels, "model")} failed` : "",
   ].filter((part) => part !== "");
   return html`<div class="summary">${chips.map(([kind, count, text]) => html`<span class="chip ${count === 0 ? "none" : kind}">${text}</span> `)}<span class="dim">${rest.join(", ")}</span></div>`;

@@ -1,0 +1,32 @@
+/** @file What is not claimed because nobody measured its target: a report without findings there is no clean one. */
+import { counted, duration } from "../ir/format.ts";
+import { groupBy } from "../ir/group.ts";
+import type { LintReport, ModelReport } from "../lint/result.ts";
+
+type Unmeasured = NonNullable<LintReport["summary"]["unmeasured"]>;
+
+/** Undefined where all that may save nothing rests on measurements. */
+export function unmeasuredIn(models: readonly ModelReport[]): Unmeasured | undefined {
+  const found = models.filter(
+    ({ predicted, uncertain }) => predicted.basis === "datasheet" && uncertain.count > 0,
+  );
+  if (found.length === 0) return undefined;
+  const byTarget = groupBy(found, ({ target: { gpu, stack } }) => `${gpu} ${stack}`);
+  return {
+    findings: found.reduce((sum, { uncertain }) => sum + uncertain.count, 0),
+    microseconds: found.reduce((sum, { uncertain }) => sum + uncertain.microseconds, 0),
+    targets: [...byTarget.values()].flatMap(([first]) =>
+      first === undefined ? [] : [{ gpu: first.target.gpu, stack: first.target.stack }],
+    ),
+  };
+}
+
+/** `not measured on l4 (ort-cuda): 3 findings may save 134 µs, too unsure by the datasheet to be claimed`; empty where nothing is. */
+export function unmeasuredText({ models, summary: { unmeasured } }: LintReport): string {
+  const [first, ...others] = unmeasured?.targets ?? [];
+  if (unmeasured === undefined || first === undefined) return "";
+  const more = others.length === 0 ? "" : ` and ${counted(others.length, "other target")}`;
+  const of = models.some(({ scenario }) => scenario !== undefined) ? " (of every scenario)" : "";
+  const what = `${counted(unmeasured.findings, "finding")}${of} may save ${duration(unmeasured.microseconds)}`;
+  return `not measured on ${first.gpu} (${first.stack})${more}: ${what}, too unsure by the datasheet to be claimed`;
+}
