@@ -66,8 +66,24 @@ export function remainderNotes(
     const whole = isWeighed ? own.whole : undefined;
     return partOf({ ...note, kind, message, isPart: whole !== undefined }, whole);
   });
-  const saved = new Map([...withinWholes(parts)].map(([{ note }, part]) => [note, part]));
-  return notes.map((note) => ({ ...note, microseconds: saved.get(note) ?? note.microseconds }));
+  return asParts(notes, parts);
+}
+
+/** What comes to it but for what figures are rounded by. */
+const wholeShare = 0.99;
+
+/** What is a part says so where all of them come to the whole: beside padding that no rule asks for it is what it saves by itself. */
+function asParts(notes: readonly FixNote[], parts: readonly NotePart[]): FixNote[] {
+  const within = withinWholes(parts);
+  const told = new Map<Whole, number>();
+  for (const [{ whole }, part] of within) told.set(whole, (told.get(whole) ?? 0) + part);
+  const saved = new Map([...within].map(([{ note, whole }, part]) => [note, { whole, part }]));
+  return notes.map((note) => {
+    const of = saved.get(note);
+    if (of === undefined) return note;
+    const isAll = (told.get(of.whole) ?? 0) >= wholeShare * of.whole.microseconds;
+    return { ...note, microseconds: of.part, isPart: note.savedIn !== undefined || isAll };
+  });
 }
 
 function sumOf(found: readonly { readonly microseconds: number }[]): number {
