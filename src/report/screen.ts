@@ -72,6 +72,7 @@ export function fitting(
   room: number,
   width: number,
   palette: Palette,
+  isError: (entry: number) => boolean,
 ): readonly string[] {
   if (rowsOf(entries.flat(), width) < room) return entries.flat();
   // A row is kept for what is left out, and one for the gap before the list.
@@ -84,13 +85,17 @@ export function fitting(
     if (full <= fullFirst && shown.full === full) break;
   }
   const kept = shown.entries === 1 ? cutLines(shown.lines, most, width) : shown.lines;
-  const left = leftText(kept.length < shown.lines.length, entries.length - shown.entries);
+  const more = Array.from(entries.slice(shown.entries), (_, index) => isError(shown.entries + index));
+  const left = leftText(kept.length < shown.lines.length, more);
   return left === undefined ? kept : [...kept, `  ${palette.dim(left)}`];
 }
 
-/** `more of this, and 2 more entries: --verbose lists them`; undefined where all of it is there. */
-function leftText(isCut: boolean, entries: number): string | undefined {
-  const more = counted(entries, "more entry", "more entries");
+/** `more of this, and 2 more entries, 1 of them an error: --verbose lists them`; undefined where all of it is there. */
+function leftText(isCut: boolean, isError: readonly boolean[]): string | undefined {
+  const entries = isError.length;
+  const errors = isError.filter(Boolean).length;
+  const ofThem = errors === 0 ? "" : `, ${errors} of them ${errors === 1 ? "an error" : "errors"}`;
+  const more = `${counted(entries, "more entry", "more entries")}${ofThem}`;
   if (entries === 0) return isCut ? "more of this: --verbose has it" : undefined;
   return `${isCut ? "more of this, and " : ""}${more}: --verbose lists them`;
 }

@@ -61,7 +61,9 @@ function modelLines(
     (detail) => () => viewLines(model, top, { ...options, detail }, palette),
   );
   const layout = fittingLayout(layoutsOf(views), screen);
-  const findings = fitting(layout.entries, roomBeside(layout, screen), screen.width, palette);
+  const all = entriesOf(model);
+  const isError = (entry: number) => all[entry]?.findings[0]?.severity === "error";
+  const findings = fitting(layout.entries, roomBeside(layout, screen), screen.width, palette, isError);
   const table = model.layers === undefined ? [] : ["", ...layerTable(model.layers, options, palette)];
   const whole = { ...options, detail: "full" } as const;
   const unlisted = unlistedOf(model).flatMap((entry) => entryLines(entry, model, whole, palette));

@@ -21,12 +21,15 @@ export function unmeasuredIn(models: readonly ModelReport[]): Unmeasured | undef
   };
 }
 
-/** `not measured on l4 (ort-cuda): 3 findings may save 134 µs, too unsure by the datasheet to be claimed`; empty where nothing is. */
+/** `not measured on l4 (ort-cuda): by the datasheet 3 findings may save 134 µs, which is not claimed`; empty where nothing is. */
 export function unmeasuredText({ models, summary: { unmeasured } }: LintReport): string {
   const [first, ...others] = unmeasured?.targets ?? [];
   if (unmeasured === undefined || first === undefined) return "";
   const more = others.length === 0 ? "" : ` and ${counted(others.length, "other target")}`;
-  const of = models.some(({ scenario }) => scenario !== undefined) ? " (of every scenario)" : "";
-  const what = `${counted(unmeasured.findings, "finding")}${of} may save ${duration(unmeasured.microseconds)}`;
-  return `not measured on ${first.gpu} (${first.stack})${more}: ${what}, too unsure by the datasheet to be claimed`;
+  // Scenarios of one file are no sum.
+  const isOne = models.every(({ scenario }) => scenario === undefined);
+  const time = isOne ? ` ${duration(unmeasured.microseconds)}, which is` : " something,";
+  const of = isOne ? "" : " of every scenario";
+  const what = `by the datasheet ${counted(unmeasured.findings, "finding")}${of} may save${time}`;
+  return `not measured on ${first.gpu} (${first.stack})${more}: ${what} not claimed`;
 }
