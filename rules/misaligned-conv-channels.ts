@@ -10,7 +10,7 @@ import { isNarrowStem } from "../src/lint/stem.ts";
  * Finds convolutions whose input or output channels are off the multiple that their data type wants: 8 for FP16 and
  * BF16, 4 for TF32, 16 for INT8.
  *
- * Depthwise convolutions are left alone (no Tensor Core work in them, see TC107), grouped ones are counted by the group
+ * Depthwise convolutions are left alone (no matrix product in them, see TC107), grouped ones are counted by the group
  * (TC106), and the one or three input channels of a network's first layer have a rule of their own (TC105).
  *
  * ## Why is this bad?
