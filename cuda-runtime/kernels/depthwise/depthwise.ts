@@ -1,5 +1,6 @@
 /** @file Convolutions whose filters see one channel each. */
 
+import { counted } from "../../../src/ir/format.ts";
 import type { Candidate } from "../../cost/candidate.ts";
 import { bytesMoved } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
@@ -88,11 +89,10 @@ interface Emitted extends Omit<Fields, "choice" | "count"> {
 
 function detailOf({ kernel }: Window, { wide, high, vector, diagonal }: DepthwiseChoice): string {
   const each = `${wide}x${high} positions of ${vector} channels`;
-  const blocks =
-    diagonal === undefined
-      ? ""
-      : ` a block, ${diagonal.blocks} blocks${diagonal.ring === undefined ? "" : ` of ${diagonal.ring.stages} stages`}`;
-  return `depthwise ${kernel.join("x")}, ${each}${blocks}`;
+  const { blocks, ring } = diagonal ?? {};
+  const ofBlocks = blocks === undefined ? "" : ` a block, ${counted(blocks, "block")}`;
+  const stages = ring === undefined ? "" : ` of ${counted(ring.stages, "stage")}`;
+  return `depthwise ${kernel.join("x")}, ${each}${ofBlocks}${stages}`;
 }
 
 function launchTiles(
