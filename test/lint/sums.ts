@@ -42,13 +42,13 @@ function expectDifference(before: AccountStep, after: AccountStep, saves: Saving
     expect(saves.high).toBeLessThan(before.microseconds - 0.1);
 }
 
-/** Errors first, then what saves most. */
+/** Errors and what somebody can run first, then warnings, then infos; what saves most first of each. */
 export function expectRanked({ groups }: ModelReport): void {
   const rank = { error: 0, warn: 1, info: 2 };
-  const keys = groups.map(
-    ({ severity, saves }) =>
-      [severity === "error" ? 0 : 1, -(saves?.microseconds ?? 0), rank[severity]] as const,
-  );
+  const keys = groups.map(({ severity, saves, fixCommand, setting }) => {
+    const tier = fixCommand !== null || setting !== undefined ? 0 : rank[severity];
+    return [tier, -(saves?.microseconds ?? 0), rank[severity]] as const;
+  });
   const inOrder = keys.toSorted(([a, b, c], [d, e, f]) => a - d || b - e || c - f);
   expect(keys).toEqual(inOrder);
 }
