@@ -2,14 +2,13 @@
  * @file Commands as they are given beside flags. Half that a flag names is stored by every fix that it stands beside, so that a command which stores none, or
  * half where that pays, is given without it: where it then is decided for another precision, there is none.
  */
-import { isHalf, namesPrecision, withFlags } from "../ir/fix-command.ts";
+import type { FixChoice } from "../fix/choice.ts";
+import type { FixOutcome } from "../fix/fix.ts";
+import { isHalf, namesPrecision, withCommands, withFlags } from "../ir/fix-command.ts";
 import type { AccountStep, FindingGroup, ModelReport } from "../lint/result.ts";
-import { type Flags, flagsFor, type Given } from "../settings/given-flags.ts";
+import { type Flags, flagsFor, type Given, percentOf } from "../settings/given-flags.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { standard } from "../settings/standard.ts";
-
-/** What is told is solved for by default; `--fix` writes what reaches the user's threshold. */
-const solvedFor = `${100 * standard.minSaving}%`;
 
 const unsaid: Given = { settings: {}, config: { kind: "nearest" } };
 
@@ -17,21 +16,61 @@ const unsaid: Given = { settings: {}, config: { kind: "nearest" } };
 export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintOutcome {
   if (plan === undefined) return outcome;
   const { report, bound } = outcome;
-  const { scenario, settings, unflagged, given: said = unsaid } = plan;
-  const ofRun = flagsFor(said, scenario, (symbol) => bound.includes(symbol));
-  const { precision, minSaving } = settings;
-  const flags: Flags = minSaving > standard.minSaving ? [...ofRun, ["--min-saving", solvedFor]] : ofRun;
-  if (unflagged === undefined || !isHalf(precision) || isAsStored(report))
-    return flags.length === 0
-      ? outcome
-      : { ...outcome, report: commandsFor(report, (each) => withFlags(each, flags)) };
+  const ofRun = flagsOf(plan, bound);
+  // What is told is solved for by default, and `--fix` writes what reaches the user's threshold.
+  const flags: Flags =
+    plan.settings.minSaving > standard.minSaving
+      ? [
+          ...ofRun.filter(([flag]) => flag !== "--min-saving"),
+          ["--min-saving", percentOf(standard.minSaving)],
+        ]
+      : ofRun;
+  const { given, why } = givenFor(plan, flags, isAsStored(report));
+  const said = commandsFor(report, given, why);
+  return { ...outcome, report: why === undefined ? said : withHalfSaid(said, plan.settings.precision) };
+}
+
+/** Every command of a repair, decided as that was; `bound`: sizes that its model has a place for. Its account begins behind another batch. */
+export function repairAsGiven(
+  plan: LintPlan,
+  { bound, batch }: { readonly bound: readonly string[]; readonly batch: FixChoice["batch"] },
+  outcome: FixOutcome,
+): FixOutcome {
+  const { account, notes } = outcome;
+  const isAsIs = account.every(({ precision }) => precision === "as-is");
+  const rebatched: Flags = batch === undefined ? [] : [["--batch", String(batch)]];
+  const { given } = givenFor(plan, [...rebatched, ...flagsOf(plan, bound)], isAsIs);
+  return {
+    ...outcome,
+    account: account.map((step) => ofStep(step, given)),
+    notes: notes.map((note) => ({ ...note, message: withCommands(note.message, given) })),
+  };
+}
+
+function flagsOf({ given = unsaid, scenario }: LintPlan, bound: readonly string[]): Flags {
+  return flagsFor(given, scenario, (symbol) => bound.includes(symbol));
+}
+
+interface GivenFor {
+  readonly given: CommandFor;
+  /** Why a command is not given; absent where each is. */
+  readonly why?: string;
+}
+
+function givenFor(
+  { settings: { precision }, unflagged }: LintPlan,
+  flags: Flags,
+  isStored: boolean,
+): GivenFor {
+  if (unflagged === undefined || !isHalf(precision) || isStored)
+    return { given: (command) => withFlags(command, flags) };
   const others = flags.filter(([flag]) => flag !== "--precision");
   const given = (command: string) => {
     if (namesPrecision(command)) return withFlags(command, flags);
     return unflagged === precision ? withFlags(command, others) : null;
   };
   const why = `beside --precision ${precision} it stores half as well, and without that it is decided in ${unflagged}`;
-  return { ...outcome, report: withHalfSaid(commandsFor(report, given, why), precision) };
+  return { given, why };
 }
 
 /** Half changes nothing about it: a fix stores none, whatever it stands beside. */
@@ -42,7 +81,7 @@ function isAsStored({ account, predicted }: ModelReport): boolean {
 type CommandFor = (command: string) => string | null;
 
 function commandsFor(report: ModelReport, given: CommandFor, why?: string): ModelReport {
-  const { findings, groups, account, unlisted, suppressions } = report;
+  const { findings, groups, account, notices, unlisted, suppressions } = report;
   const ofFinding = <E extends Pick<FindingGroup, "fix" | "fixCommand">>(entry: E): E => {
     if (entry.fixCommand === null) return entry;
     const fixCommand = given(entry.fixCommand);
@@ -51,13 +90,15 @@ function commandsFor(report: ModelReport, given: CommandFor, why?: string): Mode
   const ofGroup = (group: FindingGroup): FindingGroup => {
     const entry = ofFinding(group);
     const isGone = group.fixCommand !== null && entry.fixCommand === null;
-    return isGone && why !== undefined ? { ...entry, left: why } : entry;
+    if (isGone && why !== undefined) return { ...entry, left: why };
+    return entry.left === null ? entry : { ...entry, left: withCommands(entry.left, given) };
   };
   return {
     ...report,
     findings: findings.map(ofFinding),
     groups: groups.map(ofGroup),
     account: account.map((step) => ofStep(step, given)),
+    notices: notices.map((notice) => ({ ...notice, message: withCommands(notice.message, given) })),
     ...(suppressions === undefined ? {} : { suppressions: suppressions.map(ofFinding) }),
     ...(unlisted === undefined
       ? {}

@@ -9,6 +9,7 @@ import { checkLoadable } from "../onnx/loadable.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
 import { type FixChoice, proposing, withRanges } from "./fix-settings.ts";
+import { repairAsGiven } from "./given-commands.ts";
 import { fixSettings } from "./plan-fix.ts";
 import { prepare } from "./prepare.ts";
 import { withTimelines } from "./timelines.ts";
@@ -100,7 +101,8 @@ export async function repair(
       within,
     }),
   );
-  return { outcome, ranges: seen?.from };
+  const bound = [...(known.shapes?.keys() ?? []), ...(known.dims?.keys() ?? [])];
+  return { outcome: repairAsGiven(plan, { bound, batch: options.batch }, outcome), ranges: seen?.from };
 }
 
 /** Loaded where it is asked for: planning for a GPU is a lot of code. */

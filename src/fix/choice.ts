@@ -1,4 +1,5 @@
 /** @file What the user lets a repair do, and the flags that say so. */
+import type { Half } from "../ir/fix-command.ts";
 import type { BatchChoice } from "../passes/batch/batch.ts";
 
 /** What a repair may do beside padding and folding, which never change what a model computes nor its interface. */
@@ -26,7 +27,7 @@ export function flagsOf({
   halfOnlyWhereFaster,
   nhwc,
   nhwcOnlyWhereFaster,
-}: FixChoice): readonly string[] {
+}: Pick<FixChoice, "half" | "halfOnlyWhereFaster" | "nhwc" | "nhwcOnlyWhereFaster">): readonly string[] {
   const isDecided = (half !== undefined && halfOnlyWhereFaster) || (nhwc && nhwcOnlyWhereFaster);
   return [
     "--fix",
@@ -34,4 +35,9 @@ export function flagsOf({
     ...(nhwc && !nhwcOnlyWhereFaster ? ["--layout", "nhwc"] : []),
     ...(isDecided ? ["--unsafe-fixes"] : []),
   ];
+}
+
+/** What stores half asked for by name, with NHWC that is as well or without. */
+export function commandOf(half: Half, nhwc = false): string {
+  return flagsOf({ half, halfOnlyWhereFaster: false, nhwc, nhwcOnlyWhereFaster: false }).join(" ");
 }

@@ -11,6 +11,7 @@ import { noChange } from "../workload/change.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
+import { commandOf } from "./choice.ts";
 import { left, type SafeFix } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
@@ -58,7 +59,7 @@ export function decideStored(
   const unnamed = leftFor(whyLeft(written, undefined));
   // Made in half all the same, it may cost more there than it saves.
   const isNamed = isMade && half.gainsBelow(written.after, unnamed, false);
-  return isNamed ? leftFor(whyLeft(written, precision)) : unnamed;
+  return isNamed ? leftFor(whyLeft(written, commandOf(precision))) : unnamed;
 }
 
 /** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
@@ -90,10 +91,10 @@ export function inTargetText({ target: { precision } }: Pick<Workload, "target">
   return `in ${precision.toUpperCase()}`;
 }
 
-/** `half`: what makes it in a file that is sure to gain; `where`: in what the repaired model was looked at. */
+/** `command`: what makes it in half, in a file that is sure to gain; `where`: in what the repaired model was looked at. */
 export function whyLeft(
   { microseconds, low, high, after }: WrittenSaving,
-  half: string | undefined,
+  command: string | undefined,
   where = "in the types that it stores",
 ): string {
   const times = `${duration(after + microseconds)} → ${duration(after)}`;
@@ -101,6 +102,6 @@ export function whyLeft(
     low > 0
       ? `saves less than --min-saving: predicted ${times}`
       : `may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
-  const instead = half === undefined ? "" : `; --precision ${half} makes it, in half`;
+  const instead = command === undefined ? "" : `; ${command} makes it, in half`;
   return `${where} the repaired model ${why}${instead}`;
 }

@@ -10,6 +10,7 @@ import { lossElsewhere } from "../workload/elsewhere.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
+import { commandOf } from "./choice.ts";
 import { left, type SafeFix } from "./decide.ts";
 import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
 import { type HalfByName, type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
@@ -90,8 +91,9 @@ function floatInLayout(
   const saves = writtenBetween(before, after, settings.cost);
   if (isSureGain(saves, before, settings)) return padded;
   const where = plain.fixed.changed ? "in NHWC and the types that it stores" : undefined;
-  const isNamed = namedHalf.gainsBelow(saves.after, fixes, true);
-  const declined = whyNotPadded(saves, isNamed ? settings.target.precision : undefined, where);
+  const { precision } = settings.target;
+  const isNamed = isHalf(precision) && namedHalf.gainsBelow(saves.after, fixes, true);
+  const declined = whyNotPadded(saves, isNamed ? commandOf(precision, true) : undefined, where);
   return { ...plain, safe: { ...stored, fixed: left(stored.fixed.model, declined), declined } };
 }
 

@@ -69,6 +69,14 @@ export function withFlags(
   return [command, ...words].join(" ");
 }
 
+/** With flags behind it: `--fix` alone names what is done more often than what to type. */
+const commandInProse = /--(?:fix|diff)(?: --(?:precision (?:fp16|bf16)|unsafe-fixes|layout nhwc)(?![\w-]))+/g;
+
+/** A sentence whose commands are as they are given; one that is not given stays as it is. */
+export function withCommands(sentence: string, given: (command: string) => string | null): string {
+  return sentence.replace(commandInProse, (command) => given(command) ?? command);
+}
+
 /** Whether it makes more than safe fixes, whatever it says of target and sizes. */
 export function asksForMore(command: string): boolean {
   const words = command.split(" ");

@@ -1,7 +1,6 @@
 /** @file What a command line says that decides what a fix does: commands in its report say it again, so that they do when typed what their rows say. */
 import type { SettingFlags } from "./resolve.ts";
 import { type Scenario, scenarioFlags } from "./scenarios.ts";
-import { standard } from "./standard.ts";
 
 /** Without a value for one that is switched. */
 export type Flags = readonly (readonly [flag: string, value?: string])[];
@@ -42,12 +41,14 @@ function ruleFlags({ select, ignore, minSaving, stackGuard }: SettingFlags): Fla
   return [
     ...(select === undefined ? [] : [["--select", select.join(",")] as const]),
     ...(ignore === undefined ? [] : [["--ignore", ignore.join(",")] as const]),
-    // Above it entries are hidden, and commands are for what is solved for.
-    ...(minSaving === undefined || minSaving >= standard.minSaving
-      ? []
-      : [["--min-saving", `${Number((100 * minSaving).toPrecision(12))}%`] as const]),
+    ...(minSaving === undefined ? [] : [["--min-saving", percentOf(minSaving)] as const]),
     ...(stackGuard === undefined ? [] : [[stackGuard ? "--stack-guard" : "--no-stack-guard"] as const]),
   ];
+}
+
+/** As `--min-saving` takes it. */
+export function percentOf(part: number): string {
+  return `${Number((100 * part).toPrecision(12))}%`;
 }
 
 function configFlags({ kind, path }: Given["config"]): Flags {

@@ -27,7 +27,7 @@ describe("tc-lint --fix", () => {
     const { exitCode, stdout, stderr } = await bench.tcLint(["--fix", "model.onnx", ...plain]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(stdout).toMatch(
-      /^model\.onnx\n {2}predicted [\d.]+ µs → [\d.]+ µs \(\d+ % less\)(?: as stored; in fp16 [\d.]+ µs → [\d.]+ µs)?\n {2}as exported [\s\S]*\n {2}safe fixes [^\n]*--fix\n {2}nodes: /,
+      /^model\.onnx\n {2}predicted [\d.]+ µs → [\d.]+ µs \(\d+ % less\)(?: as stored; in fp16 [\d.]+ µs → [\d.]+ µs)?\n {2}as exported [\s\S]*\n {2}safe fixes [^\n]*--fix --select TC101 --min-saving 0%\n {2}nodes: /,
     );
     expect(stdout).toMatch(/ {2}fold {2}.*\n {2}align {2}padded 67 to 72 in 2 products, saves /);
     expect(stdout).toMatch(

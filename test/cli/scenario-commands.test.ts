@@ -1,6 +1,10 @@
 /** Every command that a report of several scenarios names is one that runs, for the scenario that it is named in. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import type { FixEntry } from "../../src/api/fix-report.ts";
+import { duration } from "../../src/ir/format.ts";
 import type { LintReport } from "../../src/lint/result.ts";
+import { eachModel, zooModel } from "../zoo.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
 
@@ -176,5 +180,87 @@ describe("commands of findings", () => {
         false,
       ]),
     );
+  });
+});
+
+/** What a report's sentences say to type: commands with flags behind them. */
+function inProse(report: unknown): string[] {
+  const found = new Set<string>();
+  JSON.stringify(report, (key, value) => {
+    if (typeof value === "string" && ["message", "left"].includes(key))
+      for (const [command] of value.matchAll(
+        /--(?:fix|diff)(?: --[a-z-]+(?: [^\s-]\S*)?)+(?= (?:makes|tells|is))/g,
+      ))
+        found.add(command.replace(/ (?:makes|tells|is)$/, ""));
+    return value;
+  });
+  return [...found];
+}
+
+async function repairOf(path: string, flags: readonly string[]): Promise<FixEntry> {
+  const { stdout } = await bench.tcLint([path, "--diff", ...flags, "-f", "json"]);
+  return JSON.parse(stdout).fixes[0];
+}
+
+describe("commands in sentences", () => {
+  eachModel([["tcn", "--gpu h100 --stack cudnn"] as const, ["c3d", "--stack inductor --no-config"] as const])(
+    "of lint's notices say the run's own flags, and have the figures that stand beside them: %s %s",
+    async (name, flags) => {
+      const { models } = await bench.jsonOf([zooModel(name), ...wordsOf(flags)]);
+      const notice = models[0]?.notices.find(({ code }) => code === "as-stored")?.message ?? "";
+      const commands = inProse(models);
+      expect(commands.some((command) => command.startsWith("--diff"))).toBe(true);
+      for (const command of commands) {
+        expect(command).toContain(`--precision fp16 ${flags}`);
+        const { account } = await repairOf(zooModel(name), wordsOf(command).slice(1));
+        const { microseconds = 0 } = account?.find(({ step }) => step === "precision")?.saves ?? {};
+        expect(notice).toContain(`cost ${duration(-microseconds)} `);
+      }
+    },
+  );
+
+  test("name the scenario that they are of", async () => {
+    const scenarios = [
+      { name: "here", gpu: "h100", stack: "cudnn" },
+      { name: "there", stack: "ort-cuda" },
+    ];
+    bench.folder.write("tcn.onnx", readFileSync(zooModel("tcn")));
+    bench.folder.write("tc-lint.config.json", JSON.stringify({ scenarios }));
+    const { stdout } = await bench.tcLint(["tcn.onnx", "-f", "json"]);
+    for (const [at, { name }] of scenarios.entries()) {
+      const diffs = inProse(JSON.parse(stdout).models[at]).filter((command) => command.startsWith("--diff"));
+      expect(diffs).toEqual([`--diff --precision fp16 --scenario ${name}`]);
+    }
+  });
+
+  eachModel([["bert", ""] as const, ["crnn", " --layout nhwc"] as const])(
+    "of a repair take what it leaves to half: %s%s",
+    async (name, layout) => {
+      const said = ["--stack", "cudnn", ...wordsOf(layout)];
+      const commands = inProse((await repairOf(zooModel(name), said)).notes);
+      for (const command of commands) expect(command).toBe(`--fix --precision fp16${layout} --stack cudnn`);
+      if (layout === "") expect(commands).toHaveLength(1);
+    },
+  );
+});
+
+describe("commands of a repair's account", () => {
+  test.each([
+    ["tcn", "--precision fp16 --gpu h100 --stack cudnn"],
+    ["tcn", "--precision fp16 --stack cudnn --min-saving 3%"],
+    ["misaligned_cnn", "--precision fp16 --gpu l4 --ignore TC2"],
+    ["misaligned_cnn", "--unsafe-fixes --stack cudnn --no-stack-guard"],
+    ["misaligned_cnn", "--precision tf32 --gpu h100 --stack inductor --no-config"],
+    ["efficientnet_b0", "--batch 8 --precision fp16 --gpu l4"],
+  ])("say the run's own flags, and have the figures of their rows: %s %s", async (name, flags) => {
+    const path = zooModel(name);
+    const { account } = await repairOf(path, wordsOf(flags));
+    const rows = account?.filter(({ command }) => command !== undefined) ?? [];
+    expect(rows.length).toBeGreaterThan(0);
+    for (const { command = "", step, microseconds } of rows) {
+      const words = wordsOf(command).slice(1);
+      const typed = (await repairOf(path, words)).account?.find((each) => each.step === step);
+      expect(typed?.microseconds, command).toBe(microseconds);
+    }
   });
 });
