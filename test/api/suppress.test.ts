@@ -1,7 +1,8 @@
 /** @file What a file of suppressions does to any run: laws that hold whatever is found where. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type SuppressAction, type SuppressContext, suppress } from "../../src/api/suppress.ts";
+import type { SuppressContext } from "../../src/api/still-there.ts";
+import { type SuppressAction, suppress } from "../../src/api/suppress.ts";
 import type { Finding, ModelReport } from "../../src/lint/result.ts";
 import type { LintOutcome } from "../../src/settings/lint-plan.ts";
 import type { Suppressions } from "../../src/settings/suppressions.ts";
@@ -145,6 +146,41 @@ const hidingRuns: readonly Partial<SuppressContext>[] = [
   { isSelection: true },
   { isOn: (_, code) => code !== "TC301" },
 ];
+
+/** What a run that hides says, where `isOut`; its rule TC301 may be off. */
+function narrowed(
+  run: readonly LintOutcome[],
+  { isOn }: SuppressContext,
+  isOut: (fingerprint: string) => boolean,
+): LintOutcome[] {
+  return hiding(run, ({ code, fingerprint }) => isOn("", code) && isOut(fingerprint)).map((each) => ({
+    ...each,
+    report: { ...each.report, findings: each.report.findings.filter(({ code }) => isOn("", code)) },
+  }));
+}
+
+test("a model that is moved is lost by no run that hides what it is known by, or lacks a target", () => {
+  const others = [...hidingRuns, "target" as const];
+  fc.assert(
+    fc.property(runs, fc.constantFrom(...others), fc.func(fc.boolean()), (run, other, isOut) => {
+      const { next } = suppress(run, none, all, context);
+      const elsewhere = { ...context, keyOf: (path: string) => `moved/${path}`, isThere: () => false };
+      const narrow = { ...elsewhere, ...(other === "target" ? {} : other) };
+      const isAffected = ({ report }: LintOutcome) =>
+        narrow.isOn("", "TC301") || next.get(report.path)?.rules.has("TC301") === true;
+      const listed = run.flatMap((each) => {
+        const { report } = each;
+        const target = { ...report.target, gpu: "a100" };
+        if (other === "target") return [{ ...each, report: { ...report, target, findings: [] } }];
+        return isAffected(each) ? narrowed([each], narrow, isOut) : [each];
+      });
+      const { next: pruned, gone } = suppress(listed, next, { kind: "prune" }, narrow);
+      expect(gone).toEqual([]);
+      const later = suppress(run, pruned, undefined, elsewhere);
+      expect([shown(later.outcomes), later.stale, later.gone]).toEqual([[], [], []]);
+    }),
+  );
+});
 
 test("what a run hides and its baseline did not is not called stale, and is taken out by nothing", () => {
   fc.assert(
