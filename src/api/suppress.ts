@@ -4,7 +4,7 @@ import type { LintOutcome } from "../settings/lint-plan.ts";
 import type { SuppressedModel, Suppressions } from "../settings/suppressions.ts";
 import { type FoundModel, foundModels, isCounted } from "./found-models.ts";
 import { digestOf, type Located, located } from "./moved-models.ts";
-import { isCovered, type SuppressContext, stillThere } from "./still-there.ts";
+import { isCovered, isHidden, type SuppressContext, stillThere } from "./still-there.ts";
 
 /** What to write. `codes` undefined: of every rule. */
 export type SuppressAction =
@@ -83,13 +83,14 @@ function nextOf(
       : suppressedRules(model, entry, action.codes, context);
     const at = isPruned ? (entry?.at ?? []) : model.at;
     if (rules.size === 0) next.delete(model.key);
-    else if (entry !== undefined && isPruned && isSame(rules, entry.rules)) next.set(model.key, entry);
+    else if (entry !== undefined && isPruned && isSame(rules, entry.rules))
+      next.set(model.key, withDigest(model, entry, context));
     else next.set(model.key, { at, ...countedAt(model, entry, rules, context), rules });
   }
   return next;
 }
 
-/** Where some of what is let off is not listed, a digest of what is would be of something else. */
+/** Where some of what is let off is not listed, the digest stays until a run lists all of it. */
 function countedAt(
   model: FoundModel,
   entry: SuppressedModel | undefined,
@@ -97,10 +98,21 @@ function countedAt(
   { minSavingOf }: SuppressContext,
 ): Pick<SuppressedModel, "minSaving" | "digest"> {
   const minSaving = minSavingOf(model.path);
-  const isListed = [...rules].every(([code, count]) => (model.found.get(code)?.size ?? 0) === count);
-  if (isListed || entry === undefined) return { minSaving, digest: digestOf(model, rules.keys()) };
-  const digest = isSame(rules, entry.rules) ? entry.digest : "";
-  return { minSaving: Math.min(minSaving, entry.minSaving), digest };
+  if (entry === undefined || isListed(model, rules))
+    return { minSaving, digest: digestOf(model, rules.keys()) };
+  return { minSaving: Math.min(minSaving, entry.minSaving), digest: entry.digest };
+}
+
+function isListed({ found }: FoundModel, rules: ReadonlyMap<string, number>): boolean {
+  return [...rules].every(([code, count]) => (found.get(code)?.size ?? 0) === count);
+}
+
+/** The digest of what a run of the same targets lists, where that is what was counted: it may be of what is there no more. */
+function withDigest(model: FoundModel, entry: SuppressedModel, context: SuppressContext): SuppressedModel {
+  const isAlike = isCovered(model, entry) && entry.at.length === model.at.length;
+  if (!isAlike || isHidden(model, entry, context) || !isListed(model, entry.rules)) return entry;
+  const digest = digestOf(model, entry.rules.keys());
+  return digest === entry.digest ? entry : { ...entry, digest };
 }
 
 function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {

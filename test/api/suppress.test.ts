@@ -220,3 +220,22 @@ test("what was hidden when it was counted, too, keeps nothing in the file", () =
   expect(repaired.stale).toEqual([{ path: "m", code: "TC101", suppressed: 1, found: 0 }]);
   expect(suppress(run(b), next, { kind: "prune" }, context).next).toEqual(new Map());
 });
+
+test("a model is known after it was pruned by a run that hides, and then by one that does not", () => {
+  const [a, b, c] = ["a", "b", "c"].map((name) => finding({ code: "TC101", fingerprint: `TC101${name}` }));
+  const other = finding({ code: "TC301", fingerprint: "TC301a" });
+  if (a === undefined || b === undefined || c === undefined) throw new Error("three findings");
+  const run = (...findings: Finding[]) => [outcomeOf({ path: "m", findings })];
+  const { next } = suppress(run(a, b, c, other), none, all, context);
+  const narrow = hiding(run(a, b), ({ fingerprint }) => fingerprint === "TC101b");
+  for (const hides of [{ minSavingOf: () => 0.2 }, { isSelection: true }]) {
+    const pruned = suppress(narrow, next, { kind: "prune" }, { ...context, ...hides }).next;
+    expect(pruned.get("m")).toEqual({ ...next.get("m"), rules: new Map([["TC101", 2]]) });
+    for (const digest of [next.get("m")?.digest ?? "", ""]) {
+      const before = new Map([...pruned].map(([key, entry]) => [key, { ...entry, digest }]));
+      const repaired = suppress(run(a, b), before, { kind: "prune" }, context).next;
+      const elsewhere = { ...context, keyOf: () => "moved", isThere: () => false };
+      expect(suppress(run(a, b), repaired, undefined, elsewhere).moved).toEqual([{ from: "m", to: "moved" }]);
+    }
+  }
+});
