@@ -1,26 +1,10 @@
 /** @file Findings that tc-lint-suppressions.json lets off: taken out of reports by their counts, and counted anew. */
-import { createHash } from "node:crypto";
 import type { Finding, ModelReport, NoticeReport, SuppressedFinding } from "../lint/result.ts";
 import type { LintOutcome } from "../settings/lint-plan.ts";
 import type { SuppressedModel, Suppressions } from "../settings/suppressions.ts";
 import { type FoundModel, foundModels, isCounted } from "./found-models.ts";
-
-/** What is known of a run beside its outcomes. */
-export interface SuppressContext {
-  /** As messages name the file. */
-  readonly file: string;
-  /** What the file calls a model. */
-  readonly keyOf: (path: string) => string;
-  readonly isThere: (key: string) => boolean;
-  /** Whether a rule was looked for in a model. */
-  readonly isOn: (path: string, code: string) => boolean;
-  /** Whether the command line left rules out: then others claim what they save otherwise. */
-  readonly isSelection: boolean;
-  /** Share of a model's time below which the run lists nothing. */
-  readonly minSavingOf: (path: string) => number;
-  /** Whether reports list what is suppressed. */
-  readonly isListed: boolean;
-}
+import { digestOf, type Located, located } from "./moved-models.ts";
+import { isCovered, isHidden, type SuppressContext, stillThere } from "./still-there.ts";
 
 /** What to write. `codes` undefined: of every rule. */
 export type SuppressAction =
@@ -42,6 +26,8 @@ export interface Suppressed {
   readonly moved: readonly { readonly from: string; readonly to: string }[];
   /** Models of the file that are not there, nor known elsewhere. */
   readonly gone: readonly string[];
+  /** Models of the file that are not there, and may be one of the run that it says too little of to know it by. */
+  readonly unsure: readonly string[];
   /** What the file is to say; the same object where nothing changes. */
   readonly next: Suppressions;
 }
@@ -53,8 +39,9 @@ export function suppress(
   context: SuppressContext,
 ): Suppressed {
   const models = foundModels(outcomes, context.keyOf);
-  const { entries, moved, gone } = located(models, before, context);
-  const next = nextOf(models, before, { entries, moved, gone }, action, context);
+  const places = located(models, before, context);
+  const { entries, moved, gone, unsure } = places;
+  const next = nextOf(models, before, places, action, context);
   const entryOf = ({ key }: FoundModel) => (action === undefined ? entries : next).get(key);
   const byPath = new Map(models.map((model) => [model.path, verdictOf(model, entryOf(model), context)]));
   return {
@@ -67,77 +54,9 @@ export function suppress(
     stale: [...byPath.values()].flatMap((verdict) => verdict?.stale ?? []),
     moved,
     gone,
+    unsure,
     next,
   };
-}
-
-/**
- * How many of `suppressed` findings of a rule a run says are there. One that hides more than was hidden when they were counted may have any of them
- * among what it does not list.
- */
-function stillThere(
-  { path, found, unlisted }: FoundModel,
-  [code, suppressed]: readonly [code: string, suppressed: number],
-  entry: SuppressedModel,
-  { isOn, isSelection, minSavingOf }: SuppressContext,
-): number {
-  const listed = found.get(code)?.size ?? 0;
-  const hidesMore =
-    isSelection ||
-    minSavingOf(path) > entry.minSaving ||
-    [...entry.rules.keys()].some((each) => !isOn(path, each));
-  const hidden = hidesMore ? (unlisted.get(code) ?? 0) : 0;
-  return Math.max(listed, Math.min(suppressed, listed + hidden));
-}
-
-interface Located {
-  /** By key of the model as it is now. */
-  readonly entries: ReadonlyMap<string, SuppressedModel>;
-  readonly moved: Suppressed["moved"];
-  readonly gone: readonly string[];
-}
-
-/** A model that the file does not name is one that it names elsewhere, if that is not there any more and the findings are the same. */
-function located(models: readonly FoundModel[], file: Suppressions, { isThere }: SuppressContext): Located {
-  const entries = new Map<string, SuppressedModel>();
-  const keys = new Set(models.map(({ key }) => key));
-  const dead = new Set([...file.keys()].filter((key) => !keys.has(key) && !isThere(key)));
-  const byDigest = new Map<string, string[]>();
-  const ruleSets = new Map<string, readonly string[]>();
-  for (const key of dead) {
-    const { digest = "", rules } = file.get(key) ?? {};
-    if (digest === "" || rules === undefined) continue;
-    ruleSets.set([...rules.keys()].sort().join(), [...rules.keys()]);
-    byDigest.set(digest, [...(byDigest.get(digest) ?? []), key]);
-  }
-  // Of two that a model may have been, the one with more of its rules: the other is left for whom it fits alone.
-  const largestFirst = [...ruleSets.values()].sort((a, b) => b.length - a.length);
-  const moved: { from: string; to: string }[] = [];
-  for (const model of models) {
-    const entry = file.get(model.key);
-    if (entry !== undefined) entries.set(model.key, entry);
-    if (entry !== undefined || !model.isWhole) continue;
-    const from = firstOf(largestFirst, (codes) => byDigest.get(digestOf(model, codes))?.shift());
-    const known = from === undefined ? undefined : file.get(from);
-    if (from === undefined || known === undefined) continue;
-    dead.delete(from);
-    entries.set(model.key, known);
-    moved.push({ from, to: model.key });
-  }
-  return { entries, moved, gone: [...dead] };
-}
-
-function firstOf<T, U>(values: Iterable<T>, map: (value: T) => U | undefined): U | undefined {
-  for (const value of values) {
-    const result = map(value);
-    if (result !== undefined) return result;
-  }
-  return undefined;
-}
-
-function digestOf({ found }: FoundModel, codes: Iterable<string>): string {
-  const fingerprints = [...codes].flatMap((code) => [...(found.get(code) ?? [])]).sort();
-  return createHash("sha256").update(fingerprints.join()).digest("hex").slice(0, 32);
 }
 
 /** What the file is to say after `action`. */
@@ -164,13 +83,14 @@ function nextOf(
       : suppressedRules(model, entry, action.codes, context);
     const at = isPruned ? (entry?.at ?? []) : model.at;
     if (rules.size === 0) next.delete(model.key);
-    else if (entry !== undefined && isPruned && isSame(rules, entry.rules)) next.set(model.key, entry);
+    else if (entry !== undefined && isPruned && isSame(rules, entry.rules))
+      next.set(model.key, withDigest(model, entry, context));
     else next.set(model.key, { at, ...countedAt(model, entry, rules, context), rules });
   }
   return next;
 }
 
-/** Where some of what is let off is not listed, a digest of what is would be of something else. */
+/** Where some of what is let off is not listed, the digest stays until a run lists all of it. */
 function countedAt(
   model: FoundModel,
   entry: SuppressedModel | undefined,
@@ -178,10 +98,21 @@ function countedAt(
   { minSavingOf }: SuppressContext,
 ): Pick<SuppressedModel, "minSaving" | "digest"> {
   const minSaving = minSavingOf(model.path);
-  const isListed = [...rules].every(([code, count]) => (model.found.get(code)?.size ?? 0) === count);
-  if (isListed || entry === undefined) return { minSaving, digest: digestOf(model, rules.keys()) };
-  const digest = isSame(rules, entry.rules) ? entry.digest : "";
-  return { minSaving: Math.min(minSaving, entry.minSaving), digest };
+  if (entry === undefined || isListed(model, rules))
+    return { minSaving, digest: digestOf(model, rules.keys()) };
+  return { minSaving: Math.min(minSaving, entry.minSaving), digest: entry.digest };
+}
+
+function isListed({ found }: FoundModel, rules: ReadonlyMap<string, number>): boolean {
+  return [...rules].every(([code, count]) => (found.get(code)?.size ?? 0) === count);
+}
+
+/** The digest of what a run of the same targets lists, where that is what was counted: it may be of what is there no more. */
+function withDigest(model: FoundModel, entry: SuppressedModel, context: SuppressContext): SuppressedModel {
+  const isAlike = isCovered(model, entry) && entry.at.length === model.at.length;
+  if (!isAlike || isHidden(model, entry, context) || !isListed(model, entry.rules)) return entry;
+  const digest = digestOf(model, entry.rules.keys());
+  return digest === entry.digest ? entry : { ...entry, digest };
 }
 
 function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
@@ -229,8 +160,8 @@ function staleOf(
   entry: SuppressedModel | undefined,
   context: SuppressContext,
 ): StaleSuppression[] {
-  const { path, at, isWhole } = model;
-  if (entry === undefined || !isWhole || !entry.at.every((target) => at.includes(target))) return [];
+  const { path } = model;
+  if (entry === undefined || !isCovered(model, entry)) return [];
   return [...entry.rules].flatMap(([code, suppressed]) => {
     const found = stillThere(model, [code, suppressed], entry, context);
     return found < suppressed && context.isOn(path, code) ? [{ path, code, suppressed, found }] : [];

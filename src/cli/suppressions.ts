@@ -132,6 +132,7 @@ function applied(
   });
   if (action === undefined) sayMoved(file, result.moved, result.gone);
   else write(file, before, result.next);
+  sayUnsure(file, result.unsure);
   const isOwn = ({ path }: StaleSuppression) => repaired?.has(path) === true;
   const vain = result.stale.filter((each) => !isOwn(each));
   sayStale(file, result.stale.filter(isOwn), "what this run repaired");
@@ -179,6 +180,11 @@ function sayMoved(
     ...gone.map((path) => `${shown}: "${path}" is not there any more`),
   ]);
   if (moved.length + gone.length > 0) complain(`${shown}: --prune-suppressions brings it up to date`);
+}
+
+function sayUnsure({ shown }: SuppressionsFile, unsure: readonly string[]): void {
+  const how = "a run with the options of its baseline knows it by its findings";
+  sayEach(unsure.map((path) => `${shown}: "${path}" may be a model of this run, and stays: ${how}`));
 }
 
 function sayStale({ shown }: SuppressionsFile, stale: readonly StaleSuppression[], what: string): void {

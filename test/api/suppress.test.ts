@@ -1,7 +1,8 @@
 /** @file What a file of suppressions does to any run: laws that hold whatever is found where. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type SuppressAction, type SuppressContext, suppress } from "../../src/api/suppress.ts";
+import type { SuppressContext } from "../../src/api/still-there.ts";
+import { type SuppressAction, suppress } from "../../src/api/suppress.ts";
 import type { Finding, ModelReport } from "../../src/lint/result.ts";
 import type { LintOutcome } from "../../src/settings/lint-plan.ts";
 import type { Suppressions } from "../../src/settings/suppressions.ts";
@@ -146,6 +147,41 @@ const hidingRuns: readonly Partial<SuppressContext>[] = [
   { isOn: (_, code) => code !== "TC301" },
 ];
 
+/** What a run that hides says, where `isOut`; its rule TC301 may be off. */
+function narrowed(
+  run: readonly LintOutcome[],
+  { isOn }: SuppressContext,
+  isOut: (fingerprint: string) => boolean,
+): LintOutcome[] {
+  return hiding(run, ({ code, fingerprint }) => isOn("", code) && isOut(fingerprint)).map((each) => ({
+    ...each,
+    report: { ...each.report, findings: each.report.findings.filter(({ code }) => isOn("", code)) },
+  }));
+}
+
+test("a model that is moved is lost by no run that hides what it is known by, or lacks a target", () => {
+  const others = [...hidingRuns, "target" as const];
+  fc.assert(
+    fc.property(runs, fc.constantFrom(...others), fc.func(fc.boolean()), (run, other, isOut) => {
+      const { next } = suppress(run, none, all, context);
+      const elsewhere = { ...context, keyOf: (path: string) => `moved/${path}`, isThere: () => false };
+      const narrow = { ...elsewhere, ...(other === "target" ? {} : other) };
+      const isAffected = ({ report }: LintOutcome) =>
+        narrow.isOn("", "TC301") || next.get(report.path)?.rules.has("TC301") === true;
+      const listed = run.flatMap((each) => {
+        const { report } = each;
+        const target = { ...report.target, gpu: "a100" };
+        if (other === "target") return [{ ...each, report: { ...report, target, findings: [] } }];
+        return isAffected(each) ? narrowed([each], narrow, isOut) : [each];
+      });
+      const { next: pruned, gone } = suppress(listed, next, { kind: "prune" }, narrow);
+      expect(gone).toEqual([]);
+      const later = suppress(run, pruned, undefined, elsewhere);
+      expect([shown(later.outcomes), later.stale, later.gone]).toEqual([[], [], []]);
+    }),
+  );
+});
+
 test("what a run hides and its baseline did not is not called stale, and is taken out by nothing", () => {
   fc.assert(
     fc.property(runs, fc.constantFrom(...hidingRuns), fc.func(fc.boolean()), (run, other, isOut) => {
@@ -183,4 +219,23 @@ test("what was hidden when it was counted, too, keeps nothing in the file", () =
   const repaired = suppress(run(b), next, undefined, context);
   expect(repaired.stale).toEqual([{ path: "m", code: "TC101", suppressed: 1, found: 0 }]);
   expect(suppress(run(b), next, { kind: "prune" }, context).next).toEqual(new Map());
+});
+
+test("a model is known after it was pruned by a run that hides, and then by one that does not", () => {
+  const [a, b, c] = ["a", "b", "c"].map((name) => finding({ code: "TC101", fingerprint: `TC101${name}` }));
+  const other = finding({ code: "TC301", fingerprint: "TC301a" });
+  if (a === undefined || b === undefined || c === undefined) throw new Error("three findings");
+  const run = (...findings: Finding[]) => [outcomeOf({ path: "m", findings })];
+  const { next } = suppress(run(a, b, c, other), none, all, context);
+  const narrow = hiding(run(a, b), ({ fingerprint }) => fingerprint === "TC101b");
+  for (const hides of [{ minSavingOf: () => 0.2 }, { isSelection: true }]) {
+    const pruned = suppress(narrow, next, { kind: "prune" }, { ...context, ...hides }).next;
+    expect(pruned.get("m")).toEqual({ ...next.get("m"), rules: new Map([["TC101", 2]]) });
+    for (const digest of [next.get("m")?.digest ?? "", ""]) {
+      const before = new Map([...pruned].map(([key, entry]) => [key, { ...entry, digest }]));
+      const repaired = suppress(run(a, b), before, { kind: "prune" }, context).next;
+      const elsewhere = { ...context, keyOf: () => "moved", isThere: () => false };
+      expect(suppress(run(a, b), repaired, undefined, elsewhere).moved).toEqual([{ from: "m", to: "moved" }]);
+    }
+  }
 });

@@ -184,6 +184,17 @@ describe("what a run only hides", () => {
     expect((await lint()).exitCode).toBe(0);
   });
 
+  test.each([...narrow, ["--gpu", "l4"]])("%s %s loses no model that was moved", async (...args) => {
+    renameSync(at("z/cnn.onnx"), at("z/moved.onnx"));
+    const before = read();
+    const line = `tc-lint: ${file}: "z/cnn.onnx" may be a model of this run, and stays`;
+    expect((await lint(...args)).stderr).toContain(line);
+    expect((await lint(...args, "--prune-suppressions")).stderr).toContain(line);
+    expect(read()).toBe(before);
+    const { exitCode, stderr } = await lint();
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('"z/cnn.onnx" is "z/moved.onnx" now')]);
+  });
+
   test("of a baseline of a lower threshold, too, which the file has", async () => {
     await lint("--min-saving", "0.1%", "--suppress-all");
     expect(JSON.parse(read()).models["z/cnn.onnx"].minSaving).toBe(0.001);
