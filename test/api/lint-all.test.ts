@@ -13,7 +13,8 @@ const large = folder.write("large.onnx", Buffer.concat([bytesOf(cleanModel()), B
 /** Threads that answer "in a thread" to whatever they are sent. */
 const script = `
 import { parentPort } from "node:worker_threads";
-parentPort.on("message", () => parentPort.postMessage({ report: { error: { code: "in a thread" } } }));
+const nothing = { findings: [], groups: [], account: [], notices: [], symbols: {}, predicted: {} };
+parentPort.on("message", () => parentPort.postMessage({ report: { ...nothing, error: { code: "in a thread" } } }));
 `;
 const workerUrl = new URL(`file://${folder.write("worker.mjs", script)}`);
 
