@@ -7,7 +7,7 @@ import { gemmFields } from "../gemm/params.ts";
 import { type Halo, haloSharedBytes, patchBytesOf, patchSide } from "./halo-table.ts";
 import { type Parts, storageOf, tapsOf } from "./operands.ts";
 import type { ConvFields, Window } from "./params.ts";
-import { positionStride, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
+import { isWalkable, planeStrides, positionStride, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
 import { productOf } from "./walk.ts";
 
 /** The outputs by 8 by 8. */
@@ -32,10 +32,7 @@ export function haloOf(parts: Parts): HaloWork | undefined {
   const isPlane = window.kernel[0] === 1 && x.size[0] === 1 && y.size[0] === 1;
   if (!isPlane || window.stride[1] !== 1 || window.stride[2] !== 1 || tapsOf(parts) === 1) return undefined;
   if (request.groups > 1 || down > mostOfBox || across > mostOfBox || !isEndKnown(parts)) return undefined;
-  const isWalkable = [x.batchStride, ...x.strides].every(
-    (stride, axis) => stride > 0 || [x.batch, ...x.size][axis] === 1,
-  );
-  return isWalkable ? { patches: patchesOf(y), positions: down * across } : undefined;
+  return isWalkable(x) ? { patches: patchesOf(y), positions: down * across } : undefined;
 }
 
 function isEndKnown({ request, math, y, filters }: Parts): boolean {
@@ -78,13 +75,10 @@ export function haloParams(fields: ConvFields, { patches, channels, filters }: H
   const taps = window.kernel[1] * window.kernel[2];
   const boxes = Math.ceil(fields.channels / channels);
   const pitch = w.shape[1] ?? 1;
-  const unit = Math.ceil(x.channels / 8) * 8;
-  // Axes of one element have a stride of no matter, but a valid one.
-  const strides = [x.strides[2], x.strides[1], x.batchStride].map((stride) => (stride === 0 ? unit : stride));
   const { across: patchesX, down: patchesY } = sidesOf(y);
   return writeParams(convHaloStruct, {
     x: {
-      ...{ view: x.view, strides, box: [channels, across, down, 1] },
+      ...{ view: x.view, strides: planeStrides(x), box: [channels, across, down, 1] },
       sizes: [fields.channels, x.size[2], x.size[1], x.batch],
     },
     w: {

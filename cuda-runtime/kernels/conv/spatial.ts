@@ -48,6 +48,17 @@ export function isChannelsLast(spatial: Spatial): boolean {
   return spatial.channels === 1 || spatial.channelStride === 1;
 }
 
+/** Whether TMA can go through its positions: each axis of several elements leads on, and none repeats itself. */
+export function isWalkable({ batch, size, batchStride, strides }: Spatial): boolean {
+  return [batchStride, ...strides].every((stride, axis) => stride > 0 || [batch, ...size][axis] === 1);
+}
+
+/** Of a descriptor of planes: width, height, batch. Axes of one element have a stride of no matter, but a valid one. */
+export function planeStrides({ channels, strides, batchStride }: Spatial): readonly number[] {
+  const unit = Math.ceil(channels / 8) * 8;
+  return [strides[2], strides[1], batchStride].map((stride) => (stride === 0 ? unit : stride));
+}
+
 /** Elements between positions that follow each other (batch, depth, height, width), if one stride says it; else 0. */
 export function positionStride({ batch, size, batchStride, strides }: Spatial): number {
   const sizes = [batch, ...size];

@@ -9,17 +9,14 @@ import { copiesEnds, endFieldsOf } from "../gemm/end-maps.ts";
 import { gemmFields } from "../gemm/params.ts";
 import type { Operand, Problem, Target } from "../gemm/problem.ts";
 import type { ConvFields, Window } from "./params.ts";
-import { positionStride, type Spatial, type Triple } from "./spatial.ts";
+import { isWalkable, positionStride, type Spatial, type Triple } from "./spatial.ts";
 import { channelsOfBox, type Walk } from "./table.ts";
 
 /** Whether TMA's fields hold the walk, and positions of y (and of what is added to it) follow each other by one stride. */
 export function canWalk(window: Window, x: Spatial, outputs: readonly Spatial[]): boolean {
   const [y] = outputs;
   if (y === undefined || outputs.some((output) => positionStride(output) === 0)) return false;
-  return (
-    fitsImageWalk(walkAxes(window, x.size, y.size)) &&
-    [x.batchStride, ...x.strides].every((stride, axis) => stride > 0 || at([x.batch, ...x.size], axis) === 1)
-  );
+  return fitsImageWalk(walkAxes(window, x.size, y.size)) && isWalkable(x);
 }
 
 /** From the innermost on; depth where there is one. */

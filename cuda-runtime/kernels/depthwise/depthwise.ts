@@ -14,7 +14,9 @@ import {
   channelAlignment,
   divisorFields,
   isChannelsLast,
+  isWalkable,
   placementFields,
+  planeStrides,
   type Spatial,
   spatialOf,
   vectorWidth,
@@ -49,6 +51,7 @@ export function emitDepthwise(
     ...{ kernel: window.kernel, stride: window.stride, dilation: window.dilation },
     ...{ alignment: channelAlignment(x), width: vectorWidth(y, 8), bytes: bytesMoved([...reads, y.view]) },
     isPlain: isPlain(request, window),
+    isWalkable: [x, y].every(isWalkable),
     activation: request.epilogue.activation.kind,
   };
   const { target } = emitter;
@@ -222,11 +225,8 @@ function ringParams(
   });
 }
 
-/** Of a descriptor: channels, width, height, batch. Axes of one element have a stride of no matter, but a valid one. */
-function imagesOf({ view, channels, size, strides, batch, batchStride }: Spatial) {
-  const unit = Math.ceil(channels / 8) * 8;
-  return {
-    ...{ view, sizes: [channels, size[2], size[1], batch] },
-    strides: [strides[2], strides[1], batchStride].map((stride) => (stride === 0 ? unit : stride)),
-  };
+/** Of a descriptor: channels, width, height, batch. */
+function imagesOf(images: Spatial) {
+  const { view, channels, size, batch } = images;
+  return { view, sizes: [channels, size[2], size[1], batch], strides: planeStrides(images) };
 }

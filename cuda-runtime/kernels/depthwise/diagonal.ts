@@ -76,8 +76,8 @@ export function takesDiagonals({
   dilation,
   ...rest
 }: DepthwiseProblem) {
-  const { alignment, width } = rest;
-  const isSquare = kernel[0] === 1 && kernel[1] === kernel[2] && stride[1] === stride[2];
+  const { alignment, width, size } = rest;
+  const isSquare = kernel[0] === 1 && size[0] === 1 && kernel[1] === kernel[2] && stride[1] === stride[2];
   const isDilated = dilation[1] > 1 || dilation[2] > 1;
   const isAligned = channels % warpChannels === 0 && alignment >= chunkBytes && width >= warpChannels;
   return type !== "float32" && isPlain && channels === filters && isSquare && !isDilated && isAligned;

@@ -90,6 +90,8 @@ export interface DepthwiseProblem {
   readonly width: number;
   /** Whether weights and result are of x's type, without a residual and what follows it, without padding in depth. */
   readonly isPlain: boolean;
+  /** Whether TMA can go through x and the result: neither repeats itself or runs backwards. */
+  readonly isWalkable: boolean;
   /** Read and written. */
   readonly bytes: number;
   readonly activation: ActivationKind;

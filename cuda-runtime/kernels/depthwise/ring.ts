@@ -59,7 +59,7 @@ interface Shape {
 
 /** Those of one problem, in no order. */
 export function ringCandidates(problem: DepthwiseProblem, target: PlanTarget): Candidate<DepthwiseChoice>[] {
-  if (!target.features.wgmma || !takesDiagonals(problem)) return [];
+  if (!target.features.wgmma || !problem.isWalkable || !takesDiagonals(problem)) return [];
   const { kernel, stride } = problem;
   return ringRows
     .filter((row) => row.taps === kernel[2] && row.stride === stride[2])

@@ -31,7 +31,7 @@ function problemOf(layer: string): DepthwiseProblem {
   return {
     ...{ type: "float16", channels, filters: channels, batch, size: [1, out, out] },
     ...{ kernel: [1, taps, taps], stride: [1, stride, stride], dilation: [1, 1, 1], alignment: 16, width: 8 },
-    ...{ isPlain: true, activation: activations[model] ?? "none" },
+    ...{ isPlain: true, isWalkable: true, activation: activations[model] ?? "none" },
     bytes: 2 * batch * channels * (side ** 2 + out ** 2) + 4 * channels * (taps ** 2 + 1),
   };
 }

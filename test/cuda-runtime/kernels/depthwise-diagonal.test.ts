@@ -19,7 +19,7 @@ import { emulate } from "./depthwise-emulated.ts";
 const problem: DepthwiseProblem = {
   ...{ type: "float16", channels: 48, filters: 48, batch: 2, size: [1, 30, 21] },
   ...{ kernel: [1, 7, 7], stride: [1, 1, 1], dilation: [1, 1, 1] },
-  ...{ alignment: 16, width: 8, isPlain: true, activation: "none", bytes: 1e6 },
+  ...{ alignment: 16, width: 8, isPlain: true, isWalkable: true, activation: "none", bytes: 1e6 },
 };
 
 function diagonals(changes: Partial<DepthwiseProblem> = {}, target = h200): DepthwiseChoice[] {
@@ -133,6 +133,7 @@ describe("depthwise kernels on Tensor Cores", () => {
       { filters: 96 },
       { kernel: [1, 7, 5] },
       { kernel: [2, 7, 7] },
+      { size: [3, 30, 21] },
       { stride: [1, 2, 1] },
       { dilation: [1, 2, 2] },
       { alignment: 8 },

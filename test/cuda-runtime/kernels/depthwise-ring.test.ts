@@ -2,16 +2,21 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
 import { h200 } from "../../../cuda-runtime/ir/step.ts";
+import { permuted } from "../../../cuda-runtime/ir/view.ts";
 import { depthwiseCandidates } from "../../../cuda-runtime/kernels/depthwise/choose.ts";
+import { emitDepthwise } from "../../../cuda-runtime/kernels/depthwise/depthwise.ts";
 import type { DepthwiseChoice, DepthwiseProblem } from "../../../cuda-runtime/kernels/depthwise/problem.ts";
 import { ringCandidates, ringRows } from "../../../cuda-runtime/kernels/depthwise/ring.ts";
+import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
+import { PlanEmitter } from "../../../cuda-runtime/plan/emitter.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 
 const problem: DepthwiseProblem = {
   ...{ type: "float16", channels: 144, filters: 144, batch: 4, size: [1, 30, 45] },
   ...{ kernel: [1, 3, 3], stride: [1, 1, 1], dilation: [1, 1, 1], activation: "relu" },
-  ...{ alignment: 16, width: 8, isPlain: true, bytes: 1e6 },
+  ...{ alignment: 16, width: 8, isPlain: true, isWalkable: true, bytes: 1e6 },
 };
 
 function ringsOf(changes: Partial<DepthwiseProblem> = {}, target = h200): DepthwiseChoice[] {
@@ -46,6 +51,8 @@ describe("rings of depthwise tiles", () => {
     const refused: Partial<DepthwiseProblem>[] = [
       { type: "float32" },
       { isPlain: false },
+      { isWalkable: false },
+      { size: [2, 30, 45] },
       { channels: 44, filters: 44 },
       { kernel: [1, 9, 9] },
       { stride: [1, 3, 3] },
@@ -54,6 +61,30 @@ describe("rings of depthwise tiles", () => {
     ];
     for (const changes of refused) expect(ringsOf(changes)).toEqual([]);
     expect(ringsOf({}, machineNamed("a100"))).toEqual([]);
+  });
+
+  it("take no image that repeats itself or runs backwards, which TMA does not go through", () => {
+    const families = (strides: readonly number[], offset = 0) => {
+      const draft = new PlanDraft();
+      const image = draft.allocate("input", "float16", [2, 30, 45, 144]);
+      const emitter = new PlanEmitter(draft, h200, false);
+      const request = {
+        x: permuted({ ...image, strides, offset }, [0, 3, 1, 2]),
+        to: permuted(draft.allocate("output", "float16", [2, 30, 45, 144]), [0, 3, 1, 2]),
+        ...{ w: draft.allocate("input", "float16", [144, 1, 3, 3]), groups: 144 },
+        ...{ strides: [1, 1], dilations: [1, 1], pads: [1, 1], epilogue: plainEpilogue },
+      };
+      const one = [1, 1, 1] as const;
+      emitDepthwise(emitter, request, { kernel: [1, 3, 3], stride: one, dilation: one, pad: [0, 1, 1] });
+      return draft
+        .finish()
+        .steps.flatMap(({ action }) => (action.kind === "launch" ? [action.launch.kernel] : []))
+        .flatMap((kernel) => (kernel.kind === "built" ? [kernel.family] : []));
+    };
+    const [row, plane] = [45 * 144, 30 * 45 * 144];
+    expect(families([plane, row, 144, 1])).toContain("depthwise-hopper");
+    expect(families([0, row, 144, 1])).not.toContain("depthwise-hopper");
+    expect(families([plane, -row, 144, 1], 29 * row)).not.toContain("depthwise-hopper");
   });
 
   it("make all channels and all positions, in blocks that a multiprocessor has room for", () => {

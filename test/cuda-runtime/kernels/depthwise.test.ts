@@ -21,6 +21,7 @@ function choice(
         alignment: 16,
         width: 8,
         isPlain: false,
+        isWalkable: true,
         activation: "none",
         bytes: 1e6,
       },
