@@ -719,6 +719,17 @@ function depthwiseTileSpecs(tile: TileRow, math: ConvMath): Spec[] {
   ];
 }
 
+/** Products with zeros are none there, and channels are summed beside each other. */
+const besideInfinity = {
+  x: [2, 16, 19, 17],
+  activation: activation("clip", -1, 1),
+  odd: [
+    [700, Number.POSITIVE_INFINITY],
+    [2100, Number.NEGATIVE_INFINITY],
+    [5000, Number.NaN],
+  ],
+} as const satisfies Partial<Spec>;
+
 /** Blocks of whole planes and of parts of them, of few channels and of many. */
 function diagonalSpecs(tile: DiagonalRow, math: ConvMath): Spec[] {
   const { taps, stride, high } = tile;
@@ -756,16 +767,7 @@ function diagonalSpecs(tile: DiagonalRow, math: ConvMath): Spec[] {
       activation: activation("hardSwish", 1 / 6, 0.5),
       cut: (choice) => choice.vector === 64,
     }),
-    of("beside an infinity", {
-      x: [2, 16, 19, 17],
-      pads: same,
-      activation: activation("clip", -1, 1),
-      odd: [
-        [700, Number.POSITIVE_INFINITY],
-        [2100, Number.NEGATIVE_INFINITY],
-        [5000, Number.NaN],
-      ],
-    }),
+    of("beside an infinity", { ...besideInfinity, pads: same }),
     of("of blocks that stay", {
       x: [8, 48, 29, 33],
       pads: same,
@@ -822,16 +824,7 @@ function ringSpecs(tile: RingRow, math: ConvMath): Spec[] {
       multiprocessors: 132,
       cut: ({ vector, wide, high: rows }) => vector === 64 && wide * stride >= 14 && rows * stride >= 14,
     }),
-    of("beside an infinity", {
-      x: [2, 16, 19, 17],
-      pads: same,
-      activation: activation("clip", -1, 1),
-      odd: [
-        [700, Number.POSITIVE_INFINITY],
-        [2100, Number.NEGATIVE_INFINITY],
-        [5000, Number.NaN],
-      ],
-    }),
+    of("beside an infinity", { ...besideInfinity, pads: same }),
   ];
 }
 
