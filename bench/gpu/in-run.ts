@@ -4,14 +4,21 @@
  *     node dist/gpu/in-run.js [--precision fp16|model|…] [--dim NAME=SIZE] [--last] [--in-place] MODEL.onnx …
  *
  * Prints, launch by launch, the microseconds that the run is longer by, from a cold L2 and from a warm one, and what the launch takes again and again;
- * writes $OUT/in-run.jsonl. --last: whole runs alone. --in-place: a decoder's
- * present is its past's memory, where both are as long.
+ * writes $OUT/in-run.jsonl. --last: whole runs alone, and a row a model with what is predicted of each launch. --in-place: a decoder's present is its
+ * past's memory, where both are as long.
  */
 import { appendFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import {
+  aloneMicroseconds,
+  bytesMoved,
+  movedBytes,
+  predictedMicroseconds,
+} from "../../cuda-runtime/cost/predict.ts";
 import { Owned } from "../../cuda-runtime/driver/owned.ts";
 import { type Graph, TimingEvent } from "../../cuda-runtime/driver/stream.ts";
+import { type Step, touched } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
@@ -69,6 +76,23 @@ function mediansOf(session: DeviceSession, graphs: readonly Graph[], isCold: boo
   return samples.map((own) => timesOf(own).median);
 }
 
+function note(row: object): void {
+  const { OUT } = process.env;
+  if (OUT !== undefined) appendFileSync(path.join(OUT, "in-run.jsonl"), `${JSON.stringify(row)}\n`);
+}
+
+/** Of one launch: predicted by itself and as part of the run, and bytes: all, of them read from constants, and written. */
+function expectationOf({ action }: Step): readonly (string | number)[] {
+  const [reads, writes] = touched(action);
+  const constants = reads.filter(({ buffer }) => buffer.kind === "constant");
+  return [
+    action.kind === "launch" ? action.launch.kernel.kind : action.kind,
+    Number(aloneMicroseconds(action, target).toFixed(3)),
+    Number(predictedMicroseconds(action, target).toFixed(3)),
+    ...[movedBytes(action), bytesMoved(constants), bytesMoved(writes)],
+  ];
+}
+
 for (const file of files) {
   using model = openModel(file);
   const request = { precision, target, shareCaches: options["in-place"] };
@@ -86,7 +110,11 @@ for (const file of files) {
   console.log(
     `${path.basename(file)} ${precision}: cold ${cold.at(-1)?.toFixed(1)}, warm ${warm.at(-1)?.toFixed(1)}, by themselves ${total.toFixed(1)} us, ${plan.steps.length} launches`,
   );
-  if (options.last) continue;
+  if (options.last) {
+    const whole = { file: path.basename(file), precision, cold: cold.at(-1), warm: warm.at(-1), own: total };
+    note({ ...whole, steps: plan.steps.map(expectationOf) });
+    continue;
+  }
   for (const [index, step] of plan.steps.entries()) {
     const { kernel, detail } = describedStep(step, manifest, target);
     const grown = (all: readonly number[]) => (all[index] ?? 0) - (index === 0 ? 0 : (all[index - 1] ?? 0));
@@ -104,7 +132,6 @@ for (const file of files) {
       kernel,
       detail.slice(0, 60),
     );
-    if (process.env["OUT"] !== undefined)
-      appendFileSync(path.join(process.env["OUT"], "in-run.jsonl"), `${JSON.stringify(row)}\n`);
+    note(row);
   }
 }

@@ -44,6 +44,7 @@ import type {
 } from "../../../cuda-runtime/kernels/depthwise/problem.ts";
 import { ringRows } from "../../../cuda-runtime/kernels/depthwise/ring.ts";
 import type { Harness, KernelCase, Tolerance } from "../../../cuda-runtime/session/harness.ts";
+import { extentOf } from "../../../cuda-runtime/session/view-bytes.ts";
 import {
   convolved,
   finished,
@@ -55,8 +56,11 @@ import {
 } from "../conv-reference.ts";
 import { withWeights } from "../with-weights.ts";
 
-/** How a tensor lies in memory: packed, or with channels that are part of more (`wide`) from the fourth on. */
-type Layout = "nhwc" | "nchw" | "wide";
+/**
+ * How a tensor lies in memory: packed, or with channels that are part of more (`wide`) from the fourth on; of channels_last, one image and one column
+ * for all (`repeated`, as Expand gives), or each axis of positions from its end (`mirrored`, as a reversed Slice gives).
+ */
+type Layout = "nhwc" | "nchw" | "wide" | "repeated" | "mirrored";
 
 export interface Spec {
   readonly name: string;
@@ -126,7 +130,13 @@ const wideBy = 8;
 function stridesIn(shape: readonly number[], layout: Layout): { strides: number[]; offset: number } {
   if (layout === "nchw") return { strides: stridesOf(shape), offset: 0 };
   const order = channelsLastOrder(shape.length);
-  if (layout === "nhwc") return { strides: stridesOf(shape, order), offset: 0 };
+  const packed = stridesOf(shape, order);
+  if (layout === "nhwc") return { strides: packed, offset: 0 };
+  if (layout === "repeated") return { strides: packed.with(0, 0).with(-1, 0), offset: 0 };
+  if (layout === "mirrored") {
+    const strides = packed.map((stride, axis) => (axis < 2 ? stride : -stride));
+    return { strides, offset: -extentOf(shape, strides).low };
+  }
   return { strides: stridesOf(shape.with(1, (shape[1] ?? 1) + wideBy), order), offset: wideBy / 2 };
 }
 
@@ -622,6 +632,10 @@ function shapeSpecs(math: ConvMath): Spec[] {
       last: activation("clip", -1, 2),
     }),
     of("float32 output", { x: [2, 32, 9, 9], w: [48, 32, 3, 3], output: "float32", affine: "bias" }),
+    ...(["repeated", "mirrored"] as const).flatMap((layout) => [
+      of(`${layout}`, { x: [2, 64, 14, 14], w: [64, 64, 3, 3], pads: [1, 1, 1, 1], layout }),
+      of(`1x1, ${layout}`, { x: [2, 64, 14, 14], w: [64, 64, 1, 1], layout }),
+    ]),
     ...depthwiseSpecs(math),
     ...transposedSpecs(math),
   ];
@@ -667,6 +681,21 @@ function depthwiseSpecs(math: ConvMath): Spec[] {
     }),
     of("two filters a channel", { x: [2, 12, 9, 10], w: [24, 1, 3, 3], groups: 12, pads: [1, 1, 1, 1] }),
     of("planar", { x: [2, 16, 9, 10], w: [16, 1, 3, 3], layout: "nchw", outputLayout: "nchw" }),
+    ...[3, 5, 7].flatMap((taps) => [
+      of(`${taps}x${taps} of volumes`, {
+        x: [2, 16, 3, 14, 15],
+        w: [16, 1, 1, taps, taps],
+        pads: [0, (taps - 1) / 2, (taps - 1) / 2, 0, (taps - 1) / 2, (taps - 1) / 2],
+      }),
+      ...(["repeated", "mirrored"] as const).map((layout) =>
+        of(`${taps}x${taps}, ${layout}`, {
+          x: [2, 16, 14, 15],
+          w: [16, 1, taps, taps],
+          pads: new Array<number>(4).fill((taps - 1) / 2),
+          layout,
+        }),
+      ),
+    ]),
     of("into a slice, with a residual", {
       x: [2, 16, 9, 10],
       w: [16, 1, 3, 3],
