@@ -81,16 +81,22 @@ function note(row: object): void {
   if (OUT !== undefined) appendFileSync(path.join(OUT, "in-run.jsonl"), `${JSON.stringify(row)}\n`);
 }
 
-/** Of one launch: predicted by itself and as part of the run, and bytes: all, of them read from constants, and written. */
-function expectationOf({ action }: Step): readonly (string | number)[] {
+/** What a launch takes by itself again and again, and what is predicted: by itself, and as part of the run. Bytes: all, read from constants, written. */
+function expectationOf(step: Step, own: number | undefined): object {
+  const { action } = step;
   const [reads, writes] = touched(action);
   const constants = reads.filter(({ buffer }) => buffer.kind === "constant");
-  return [
-    action.kind === "launch" ? action.launch.kernel.kind : action.kind,
-    Number(aloneMicroseconds(action, target).toFixed(3)),
-    Number(predictedMicroseconds(action, target).toFixed(3)),
-    ...[movedBytes(action), bytesMoved(constants), bytesMoved(writes)],
-  ];
+  const { kernel, detail } = describedStep(step, manifest, target);
+  const rounded = (microseconds: number) => Number(microseconds.toFixed(3));
+  return {
+    kind: action.kind === "launch" ? action.launch.kernel.kind : action.kind,
+    ...{ kernel, detail, own: rounded(own ?? Number.NaN) },
+    alone: rounded(aloneMicroseconds(action, target)),
+    inRun: rounded(predictedMicroseconds(action, target)),
+    bytes: movedBytes(action),
+    constantBytes: bytesMoved(constants),
+    writtenBytes: bytesMoved(writes),
+  };
 }
 
 for (const file of files) {
@@ -112,7 +118,7 @@ for (const file of files) {
   );
   if (options.last) {
     const whole = { file: path.basename(file), precision, cold: cold.at(-1), warm: warm.at(-1), own: total };
-    note({ ...whole, steps: plan.steps.map(expectationOf) });
+    note({ ...whole, steps: plan.steps.map((step, index) => expectationOf(step, own[index])) });
     continue;
   }
   for (const [index, step] of plan.steps.entries()) {
