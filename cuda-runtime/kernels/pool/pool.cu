@@ -38,6 +38,7 @@ template <int KIND, int WIDTH> struct Pooled {
 };
 
 template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolVectors(const PoolParams& p) {
+  constexpr int kAtOnce = 4;
   const unsigned thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= static_cast<unsigned>(p.threads)) return;
   const Spot spot = spotOf(p, thread, WIDTH);
@@ -54,14 +55,22 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolV
       if (static_cast<unsigned>(height) >= static_cast<unsigned>(p.input[1])) continue;
       const E* row = x + static_cast<int64_t>(depth) * p.xAxes[0] + static_cast<int64_t>(height) * p.xAxes[1];
       const int first = spot.at[2] * p.stride[2] - p.pad[2];
-#pragma unroll 4
-      for (int kw = 0; kw < p.kernel[2]; ++kw) {
-        const int width = first + kw * p.dilation[2];
-        if (static_cast<unsigned>(width) >= static_cast<unsigned>(p.input[2])) continue;
-        float v[WIDTH];
-        loadAll<E, WIDTH>(v, row + static_cast<int64_t>(width) * p.xAxes[2]);
-        pooled.add(v, p.power);
-        ++count;
+      // Loads of positions that are none read the image's edge, so that no load waits for a branch.
+#pragma unroll 1
+      for (int kw = 0; kw < p.kernel[2]; kw += kAtOnce) {
+        float v[kAtOnce][WIDTH];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          const int width = min(max(first + min(kw + i, p.kernel[2] - 1) * p.dilation[2], 0), p.input[2] - 1);
+          loadAll<E, WIDTH>(v[i], row + static_cast<int64_t>(width) * p.xAxes[2]);
+        }
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (kw + i >= p.kernel[2]) break;
+          if (static_cast<unsigned>(first + (kw + i) * p.dilation[2]) >= static_cast<unsigned>(p.input[2])) continue;
+          pooled.add(v[i], p.power);
+          ++count;
+        }
       }
     }
   }
@@ -71,48 +80,74 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolV
   storeAll<E, WIDTH>(pooled.v, y);
 }
 
-// Neighbours that lie in a word are compared as they are; all loads of a window are in flight at once. Positions outside the image are its
-// edge's, so that a window has to hold one inside; DEPTH of the window is 1.
-template <typename E, int HEIGHT, int WIDTH> __device__ __forceinline__ void poolPairs(const PoolParams& p) {
+// LANES neighbours as one load, and all loads of a window in flight at once. Positions outside the image read its edge: a maximum takes them, since a
+// window has to hold one inside, an average does not. DEPTH of the window is 1.
+template <typename E, int KIND, int HEIGHT, int WIDTH, int LANES> __device__ __forceinline__ void poolSquare(const PoolParams& p) {
+  using Word = typename std::conditional<LANES * sizeof(E) == 16, uint4, unsigned>::type;
+  static_assert(sizeof(Word) == LANES * sizeof(E), "one load");
   const unsigned thread = blockIdx.x * 128 + threadIdx.x;
   if (thread >= static_cast<unsigned>(p.threads)) return;
-  const Spot spot = spotOf(p, thread, 16 / sizeof(E));
+  const Spot spot = spotOf(p, thread, LANES);
   const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(spot.batch) * p.xBatch + spot.channel +
                static_cast<int64_t>(min(max(spot.at[0] * p.stride[0] - p.pad[0], 0), p.input[0] - 1)) * p.xAxes[0];
-  uint4 loaded[HEIGHT * WIDTH];
+  const int firstRow = spot.at[1] * p.stride[1] - p.pad[1], firstColumn = spot.at[2] * p.stride[2] - p.pad[2];
+  Word loaded[HEIGHT * WIDTH];
 #pragma unroll
   for (int kh = 0; kh < HEIGHT; ++kh) {
-    const int height = min(max(spot.at[1] * p.stride[1] - p.pad[1] + kh, 0), p.input[1] - 1);
-    const E* row = x + static_cast<int64_t>(height) * p.xAxes[1];
+    const E* row = x + static_cast<int64_t>(min(max(firstRow + kh, 0), p.input[1] - 1)) * p.xAxes[1];
 #pragma unroll
     for (int kw = 0; kw < WIDTH; ++kw) {
-      const int width = min(max(spot.at[2] * p.stride[2] - p.pad[2] + kw, 0), p.input[2] - 1);
-      loaded[kh * WIDTH + kw] = __ldg(reinterpret_cast<const uint4*>(row + static_cast<int64_t>(width) * p.xAxes[2]));
+      const int width = min(max(firstColumn + kw, 0), p.input[2] - 1);
+      loaded[kh * WIDTH + kw] = __ldg(reinterpret_cast<const Word*>(row + static_cast<int64_t>(width) * p.xAxes[2]));
     }
   }
-  uint4 largest = loaded[0];
+  Word result;
+  if constexpr (KIND == kMax) {
+    result = loaded[0];
 #pragma unroll
-  for (int i = 1; i < HEIGHT * WIDTH; ++i) {
-    largest = largerOf<E>(largest, loaded[i]);
+    for (int i = 1; i < HEIGHT * WIDTH; ++i) result = largerOf<E>(result, loaded[i]);
+  } else {
+    Pooled<kAverage, LANES> pooled;
+    int count = 0;
+#pragma unroll
+    for (int i = 0; i < HEIGHT * WIDTH; ++i) {
+      const bool isRow = static_cast<unsigned>(firstRow + i / WIDTH) < static_cast<unsigned>(p.input[1]);
+      const bool isIn = isRow && static_cast<unsigned>(firstColumn + i % WIDTH) < static_cast<unsigned>(p.input[2]);
+      float v[LANES];
+#pragma unroll
+      for (int e = 0; e < LANES; ++e) v[e] = isIn ? toFloat(reinterpret_cast<const E*>(&loaded[i])[e]) : 0.0f;
+      pooled.add(v, p.power);
+      count += isIn ? 1 : 0;
+    }
+    pooled.finish(p.countPads ? countedPositions(p, spot) : count, p.power);
+#pragma unroll
+    for (int e = 0; e < LANES; ++e) reinterpret_cast<E*>(&result)[e] = fromFloat<E>(pooled.v[e]);
   }
   E* y = static_cast<E*>(p.y) + static_cast<int64_t>(spot.batch) * p.yBatch + static_cast<int64_t>(spot.at[0]) * p.yAxes[0] +
          static_cast<int64_t>(spot.at[1]) * p.yAxes[1] + static_cast<int64_t>(spot.at[2]) * p.yAxes[2] + spot.channel;
-  *reinterpret_cast<uint4*>(y) = largest;
+  *reinterpret_cast<Word*>(y) = result;
 }
 
-#define PAIRS(NAME, E, SIZE)                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(128) pool_##NAME##_max_##SIZE##x##SIZE(const __grid_constant__ PoolParams p) { \
-    beginKernel();                                                                                                            \
-    poolPairs<E, SIZE, SIZE>(p);                                                                                              \
+#define SQUARE(NAME, E, KIND, SIZE, LANES, SUFFIX)                                                            \
+  extern "C" __global__ void __launch_bounds__(128) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { \
+    beginKernel();                                                                                            \
+    poolSquare<E, KIND, SIZE, SIZE, LANES>(p);                                                                \
   }
-PAIRS(f16, __half, 2)
-PAIRS(f16, __half, 3)
-PAIRS(bf16, __nv_bfloat16, 2)
-PAIRS(bf16, __nv_bfloat16, 3)
-PAIRS(s8, int8_t, 2)
-PAIRS(s8, int8_t, 3)
-PAIRS(u8, uint8_t, 2)
-PAIRS(u8, uint8_t, 3)
+#define SQUARES_OF_HALVES(NAME, E)                      \
+  SQUARE(NAME, E, kMax, 2, 8, max_2x2)                  \
+  SQUARE(NAME, E, kMax, 3, 8, max_3x3)                  \
+  SQUARE(NAME, E, kMax, 2, 2, max_2x2_pairs)            \
+  SQUARE(NAME, E, kMax, 3, 2, max_3x3_pairs)            \
+  SQUARE(NAME, E, kAverage, 2, 8, average_2x2)          \
+  SQUARE(NAME, E, kAverage, 3, 8, average_3x3)          \
+  SQUARE(NAME, E, kAverage, 2, 2, average_2x2_pairs)    \
+  SQUARE(NAME, E, kAverage, 3, 2, average_3x3_pairs)
+SQUARES_OF_HALVES(f16, __half)
+SQUARES_OF_HALVES(bf16, __nv_bfloat16)
+SQUARE(s8, int8_t, kMax, 2, 16, max_2x2)
+SQUARE(s8, int8_t, kMax, 3, 16, max_3x3)
+SQUARE(u8, uint8_t, kMax, 2, 16, max_2x2)
+SQUARE(u8, uint8_t, kMax, 3, 16, max_3x3)
 
 // Codes of a byte, 16 channels a thread, windows of any size.
 template <typename E> __device__ __forceinline__ void poolCodes(const PoolParams& p) {
@@ -214,6 +249,10 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolW
   WHOLE(NAME, E, 1, kAverage, average_single)    \
   WHOLE(NAME, E, 1, kLp, lp_single)
 
+VECTORS(f16, __half, 2, kMax, max_pairs)
+VECTORS(f16, __half, 2, kAverage, average_pairs)
+VECTORS(bf16, __nv_bfloat16, 2, kMax, max_pairs)
+VECTORS(bf16, __nv_bfloat16, 2, kAverage, average_pairs)
 OF_TYPE(f16, __half, 8)
 OF_TYPE(bf16, __nv_bfloat16, 8)
 OF_TYPE(f32, float, 4)

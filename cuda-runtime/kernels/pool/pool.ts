@@ -8,6 +8,7 @@ import {
   bytesOfType,
   type FloatStorage,
   isFloatStorage,
+  isHalfStorage,
   type StorageType,
   storageTypes,
 } from "../../ir/storage.ts";
@@ -61,7 +62,7 @@ const maxRounds = 0.9;
 const averageRounds = 1.3;
 const wholeRounds = 0.065;
 /** Where all loads of a window are in flight at once (estimated). */
-const pairRounds = 2;
+const squareRounds = 2;
 const joinRounds = 6;
 
 export function emitPool(emitter: Emitter, request: PoolRequest): void {
@@ -70,12 +71,11 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
   const from = spatialOf(x);
   const y = spatialOf(to);
   const isOfVectors = indices === undefined && kind !== "lp" && (kind === "max" || isFloatStorage(x.type));
-  const vector = isOfVectors ? vectorOf(from, y) : 1;
-  const pairs = vector >= 8 && kind === "max" ? pairsOf(request, from, y) : undefined;
+  const vector = isOfVectors ? (vectorOf(from, y) ?? pairOf(from, y) ?? 1) : 1;
+  const square = vector > 1 && x.type !== "float32" ? squareOf(request, from, y) : undefined;
+  const ends = `${square ?? ""}${vector === 2 ? "_pairs" : ""}`;
   const entry =
-    vector > 1
-      ? `pool_${vectorNames[x.type]}_${kind === "max" ? "max" : "average"}${pairs ?? ""}`
-      : "pool_any";
+    vector > 1 ? `pool_${vectorNames[x.type]}_${kind === "max" ? "max" : "average"}${ends}` : "pool_any";
   const count = (y.channels / vector) * y.batch * y.size[0] * y.size[1] * y.size[2];
   emitter.launch({
     kernel: { kind: "built", family: "pool", entry },
@@ -89,9 +89,9 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
       {
         bytes: bytesMoved([x, to]),
         rounds:
-          pairs === undefined
+          square === undefined
             ? (kind === "max" ? maxRounds : averageRounds) * elementCount(request.kernel)
-            : pairRounds,
+            : squareRounds,
       },
       emitter.target,
     ),
@@ -100,10 +100,10 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
 }
 
 /**
- * Which kernel takes maxima of pairs, as its entry ends; undefined where none does: windows of another size, or one that may lie outside
+ * Which kernel has a window's loads in flight at once, as its entry ends; undefined where none does: windows of another size, or one that may lie outside
  * the image as a whole.
  */
-function pairsOf(request: PoolRequest, x: Spatial, y: Spatial): string | undefined {
+function squareOf(request: PoolRequest, x: Spatial, y: Spatial): string | undefined {
   const kernel = triple(request.kernel, 1);
   const [depth, height, width] = kernel;
   if (depth !== 1 || height !== width || (height !== 2 && height !== 3)) return undefined;
@@ -116,14 +116,25 @@ function pairsOf(request: PoolRequest, x: Spatial, y: Spatial): string | undefin
   return isInside ? `_${height}x${width}` : undefined;
 }
 
-/** Channels that are read and written as one vector of 16 bytes; 1 where they cannot. */
-function vectorOf(x: Spatial, y: Spatial): number {
-  if (vectorNames[x.view.type] === undefined) return 1;
-  const vector = 16 / bytesOfType(x.view.type);
+/** Channels that are read and written as one vector of 16 bytes; undefined where they cannot. */
+function vectorOf(x: Spatial, y: Spatial): number | undefined {
+  if (vectorNames[x.view.type] === undefined) return undefined;
+  return lanesOf(16, x, y);
+}
+
+/** Two halves as one word; undefined where they are none. */
+function pairOf(x: Spatial, y: Spatial): 2 | undefined {
+  const isPair = isHalfStorage(x.view.type) && lanesOf(4, x, y) !== undefined;
+  return isPair ? 2 : undefined;
+}
+
+/** Channels in so many bytes, where every run of channels is whole words of them. */
+function lanesOf(bytes: number, x: Spatial, y: Spatial): number | undefined {
+  const lanes = bytes / bytesOfType(x.view.type);
   const isAligned = [x, y].every(
-    (each) => each.channelStride === 1 && channelAlignment(each) === 16 && each.channels % vector === 0,
+    (each) => each.channelStride === 1 && channelAlignment(each) >= bytes && each.channels % lanes === 0,
   );
-  return isAligned ? vector : 1;
+  return isAligned ? lanes : undefined;
 }
 
 export interface GlobalPoolRequest {
@@ -156,7 +167,7 @@ export function emitGlobalPool(emitter: Emitter, request: GlobalPoolRequest): vo
   if (!isFloatStorage(x.type) || y.batch > 65_535 || elementCount(x.shape) === 0)
     return emitPool(emitter, pool);
   if (kind !== "lp" && emitSlabs(emitter, wholeOf(kind, x, to))) return;
-  const vector = kind === "lp" ? 1 : vectorOf(from, y);
+  const vector = kind === "lp" ? 1 : (vectorOf(from, y) ?? 1);
   const groups = y.channels / vector;
   const across = isChannelsLast(from) ? Math.min(32, 2 ** Math.floor(Math.log2(groups))) : 1;
   const suffix = `whole_${kind}${vector > 1 ? "" : "_single"}`;

@@ -267,26 +267,46 @@ const windowSpecs: readonly Spec[] = floats.flatMap((type) =>
   }),
 );
 
-const pairs = { kind: "max", kernel: [3, 3], strides: [2, 2], padsBegin: [1, 1], padsEnd: [1, 1] } as const;
-/** Maxima whose windows a thread has in flight at once, and what it leaves to others. */
-const pairSpecs: readonly Spec[] = halves.flatMap((type): Spec[] => [
-  { ...pairs, type, name: "max 3x3 of stride 2, an even image", x: [3, 64, 16, 12] },
-  { ...pairs, type, name: "max 3x3 of stride 1", x: [1, 40, 7, 9], strides: [1, 1] },
-  { ...pairs, type, name: "max 3x3 of a slice", x: [2, 16, 9, 7], layout: "wide" },
-  { ...pairs, type, name: "max 3x3 padded at its end alone", x: [2, 8, 8, 8], padsBegin: [0, 0] },
-  { ...pairs, type, name: "max 3x3 of one pixel", x: [2, 8, 1, 1] },
-  { type, kind: "max", kernel: [2, 2], strides: [2, 2], name: "max 2x2", x: [2, 32, 10, 14] },
-  {
-    type,
-    kind: "max",
-    kernel: [2, 2],
-    strides: [2, 2],
-    padsEnd: [1, 1],
-    name: "max 2x2, the last windows cut",
-    x: [2, 8, 7, 9],
-    output: [4, 5],
-  },
-]);
+const square = { kernel: [3, 3], strides: [2, 2], padsBegin: [1, 1], padsEnd: [1, 1] } as const;
+/** Windows whose loads a thread has in flight at once, and what those leave to others: of channels that fill 16 bytes, and of pairs. */
+const squareSpecs: readonly Spec[] = halves.flatMap((type) =>
+  (["max", "average"] as const).flatMap((kind) =>
+    [8, 2].flatMap((lanes): Spec[] => {
+      const of = (name: string, channels: number, spec: Omit<Spec, "name" | "kind" | "type">): Spec => {
+        const [batch = 1, ...axes] = spec.x;
+        const own = lanes === 8 ? channels : channels - 2;
+        return { ...spec, name: `${kind} ${name}, ${own} channels`, kind, type, x: [batch, own, ...axes] };
+      };
+      return [
+        of("3x3 of stride 2, an even image", 64, { ...square, x: [3, 16, 12] }),
+        of("3x3 of stride 1", 40, { ...square, x: [1, 7, 9], strides: [1, 1] }),
+        of("3x3 that counts what is padded", 24, {
+          ...square,
+          x: [2, 7, 9],
+          strides: [1, 1],
+          countPads: true,
+        }),
+        of("3x3 of a slice", 16, { ...square, x: [2, 9, 7], layout: "wide" }),
+        of("3x3 padded at its end alone", 8, { ...square, x: [2, 8, 8], padsBegin: [0, 0] }),
+        of("3x3 of one pixel", 8, { ...square, x: [2, 1, 1] }),
+        of("2x2", 32, { x: [2, 10, 14], kernel: [2, 2], strides: [2, 2] }),
+        of("2x2, the last windows cut", 8, {
+          ...{ x: [2, 7, 9], kernel: [2, 2], strides: [2, 2], padsEnd: [1, 1], output: [4, 5] },
+        }),
+        of("1x2x2 of volumes", 32, { x: [2, 5, 6, 8], kernel: [1, 2, 2], strides: [1, 2, 2] }),
+        of("2x2x2 of volumes", 32, { x: [2, 5, 6, 8], kernel: [2, 2, 2], strides: [2, 2, 2] }),
+        of("5x5", 16, { x: [2, 9, 11], kernel: [5, 5], padsBegin: [2, 2], padsEnd: [2, 2] }),
+        of("3x6, dilated", 16, {
+          x: [2, 9, 21],
+          kernel: [3, 6],
+          dilations: [1, 3],
+          padsBegin: [1, 4],
+          padsEnd: [0, 5],
+        }),
+      ];
+    }),
+  ),
+);
 
 const otherSpecs: readonly Spec[] = [
   ...(["int8", "uint8", "float64"] as const).map(
@@ -489,7 +509,7 @@ const maxRoiPool: KernelCase = {
 export const cases: readonly KernelCase[] = [
   ...windowSpecs.map(checkWindows),
   ...codeSpecs.map(checkWindows),
-  ...pairSpecs.map(checkWindows),
+  ...squareSpecs.map(checkWindows),
   ...otherSpecs.map(checkWindows),
   ...wholeSpecs.map(checkWhole),
   unpool,
