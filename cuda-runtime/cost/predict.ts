@@ -13,6 +13,22 @@ export interface PassWork {
   readonly instructions?: number | undefined;
   /** Loads that a thread waits for one after another; those that it has in flight together are one. None unless given. */
   readonly rounds?: number | undefined;
+  /** Whether its operands are taken to be where the launches before left them: in the L2, as far as that holds them. Else they come from DRAM. */
+  readonly isLeftInL2?: boolean | undefined;
+}
+
+/**
+ * Of the L2: what a launch's operands may take to be there when it runs again, from where on none are, and the share of its rate that passes get. Some
+ * 1,000 chains of whole models on an H100, batch 1 to 32, by what they move (bench/measurements/h100-batch-launches.jsonl).
+ */
+const leftInL2 = { whole: 0.64, none: 0.92, rate: 0.95 } as const;
+
+/** From where the launches before left it. */
+function leftMicroseconds(bytes: number, { bandwidth, l2Bytes }: PlanTarget): number {
+  const { whole, none, rate } = leftInL2;
+  const held = Math.min(bytes, whole * l2Bytes) / (rate * bandwidth.l2);
+  const lost = Math.min(1, Math.max(0, (bytes / l2Bytes - whole) / (none - whole)));
+  return Math.max(held, (1 - lost) * held + (lost * bytes) / bandwidth.dram);
 }
 
 /** Of a kernel that moves little, beside its launch: bench/results/gpu-norm-fp16.json and gpu-chain.json. */
@@ -23,13 +39,13 @@ const plainShare = 0.15;
 /** From a load's issue until its data is there from the L2, in a loop that waits for it (bench/measurements/h200-runtime-steps.jsonl). */
 const roundClocks = 440;
 
-/** From a cold L2. */
+/** From a cold L2, unless said otherwise. */
 export function passMicroseconds(
-  { bytes, passes = 1, instructions = 0, rounds = 0 }: PassWork,
+  { bytes, passes = 1, instructions = 0, rounds = 0, isLeftInL2 = false }: PassWork,
   target: PlanTarget,
 ): number {
   const { bandwidth, flopPerClock, multiprocessors, clocksPerMicrosecond } = target;
-  const memory = (passes * bytes) / bandwidth.dram;
+  const memory = passes * (isLeftInL2 ? leftMicroseconds(bytes, target) : bytes / bandwidth.dram);
   const compute = instructions / ((flopPerClock.cuda / 2) * multiprocessors * clocksPerMicrosecond);
   const busy = Math.max(memory, compute);
   return target.launchMicroseconds + fillMicroseconds + waitMicroseconds(rounds, target) + busy;

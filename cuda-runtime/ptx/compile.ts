@@ -79,7 +79,7 @@ function microsecondsOf(
   target: PlanTarget,
 ): number {
   const bytes = bytesMoved([...readsOf(graph), ...outputs]);
-  return passMicroseconds({ bytes, instructions: instructionsOf(spread) }, target);
+  return passMicroseconds({ bytes, instructions: instructionsOf(spread), isLeftInL2: true }, target);
 }
 
 function checkSizes(shape: readonly number[], outputs: readonly View[]): void {

@@ -60,8 +60,8 @@ const copyCycles = 0.103;
 const dramShare = 0.962;
 const cacheShare = 0.9157;
 /**
- * Partial sums that half of L2 does not hold (the product is still writing), stored and read again: in passes at DRAM's
- * rate, measured on an H200 (seven misaligned convolutions of batch 32: 0.58 to 1.08 µs a megabyte beyond two passes).
+ * Partial sums beyond those that half of L2 holds (the product is still writing), stored and read again: in passes at DRAM's rate, measured on an H200
+ * (seven misaligned convolutions of batch 32: 0.58 to 1.08 µs a megabyte beyond two passes).
  */
 const spilledPasses = 5.6;
 /**
@@ -73,6 +73,8 @@ const oddSumClocks = 2;
 const exposed = 0.1;
 /** Measured over modelled, beyond the launch, of kernels that gather x: on an H200 (bench/results/gpu-conv.json). */
 const gatherFactor = 2.7;
+/** Of their stores, which hide behind nothing: first layers of 12 and 30 filters on images of batch 8 and 32 (h100-batch-launches.jsonl). */
+const gatherStoreFactor = 1.4;
 /** For each of its results, a thread is so long in the epilogue: on an H200, by what it can store at once. */
 const storeClocks = { 8: 134, 2: 515, 1: 824 } as const;
 
@@ -91,11 +93,14 @@ export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: 
     ...memoryMicroseconds(problem, cut, target),
   ]);
   // Partial sums go out as they are.
-  const clocks = splits > 1 ? 0 : storeClocks[storeWidthOf(problem)];
-  const perThread = (tile.rows * Math.min(problem.filters, tile.filters)) / threadsOf(tile);
+  const storeWidth = storeWidthOf(problem);
+  // Where they are no vectors, a thread goes through those that the tile has beside the last one, too.
+  const wide = storeWidth === 8 ? Math.min(problem.filters, tile.filters) : tile.filters;
+  const perThread = (tile.rows * wide) / threadsOf(tile);
+  const clocks = splits > 1 ? 0 : storeClocks[storeWidth];
   const epilogues = ((perProcessor / together) * perThread * clocks) / target.clocksPerMicrosecond;
-  const stored = modelled + Math.max(0, epilogues - drainMicroseconds);
-  return start + (tile.grain > 0 ? stored : Math.max(stored, gatherFactor * modelled));
+  const stored = Math.max(0, epilogues - drainMicroseconds);
+  return start + (tile.grain > 0 ? modelled + stored : gatherFactor * modelled + gatherStoreFactor * stored);
 }
 
 /**
@@ -225,8 +230,8 @@ export function sumMicroseconds(problem: ConvProblem, splits: number, target: Pl
   if (splits === 1) return 0;
   const bytes = splits * problem.rows * problem.groups * Math.ceil(problem.filters / 8) * 8 * 4;
   const { l2, dram } = target.bandwidth;
-  const moved =
-    bytes <= target.l2Bytes / 2 ? (2 * bytes) / (cacheShare * l2) : (spilledPasses * bytes) / dram;
+  const held = Math.min(bytes, target.l2Bytes / 2);
+  const moved = (2 * held) / (cacheShare * l2) + (spilledPasses * (bytes - held)) / dram;
   const results = problem.rows * problem.groups * problem.filters;
   const clocks = storeWidthOf(problem) === 8 ? 0 : (oddSumClocks * results) / target.multiprocessors;
   return target.launchMicroseconds + moved + clocks / target.clocksPerMicrosecond;

@@ -130,7 +130,7 @@ const packPasses = 1.15;
 function packMicroseconds({ request }: Parts, planes: Planes, target: PlanTarget): number {
   const { x } = request;
   const bytes = distinctCount(x) * bytesOfType(x.type) + planeBytes(planes);
-  return passMicroseconds({ bytes, passes: packPasses }, target);
+  return passMicroseconds({ bytes, passes: packPasses, isLeftInL2: true }, target);
 }
 
 function planeBytes({ count, positions }: Planes): number {

@@ -88,6 +88,7 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
     predictedMicroseconds: passMicroseconds(
       {
         bytes: bytesMoved([x, to]),
+        isLeftInL2: true,
         rounds:
           square === undefined
             ? (kind === "max" ? maxRounds : averageRounds) * elementCount(request.kernel)
