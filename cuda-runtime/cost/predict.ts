@@ -56,21 +56,18 @@ export function waitMicroseconds(rounds: number, { clocksPerMicrosecond }: PlanT
   return (rounds * roundClocks) / clocksPerMicrosecond;
 }
 
-// Of whole runs of the zoo on an H100, 2026-11-27, from a cold L2 (bench/measurements/h100-runtime-models.jsonl): fitted to either half of the models, the
-// other half's are predicted within 5.1 and 3.5 % in the median.
+// Of whole runs on an H100 from a cold L2, 2026-11-28: 36 models as exported, and 33 at batch 8 and at 32 (bench/measurements/h100-runtime-models.jsonl,
+// h100-runtime-batches.jsonl; `node scripts/run.mjs bench/fit-runs.ts`).
 
 /** Of the time that a launch's bytes take from DRAM, what nothing hides in a model: operands arrive while its own pipeline fills. */
-const exposedShare = 0.8;
-/**
- * Bytes of a launch that this is true of: its beginning and its end. Without a limit ten models of batch 32 were predicted 16 % above their whole runs on an
- * H200, with it 2 % below, and seven of batch 1 as before (bench/measurements/h200-model-launches.jsonl, 2026-11-24).
- */
-const mostExposedBytes = 8e6;
+const exposedShare = 1.04;
+/** Bytes of a launch that this is true of: its beginning and its end. */
+const mostExposedBytes = 3e6;
 /**
  * Between a launch and the one that it depends on, beside its own launch. Chains of element-wise operations begin while the launch before drains: they take
  * less than by themselves.
  */
-const betweenMicroseconds = { built: 0.15, ptx: -0.3 } as const;
+const betweenMicroseconds = { built: 0.1, ptx: -0.25 } as const;
 /** From the graph's launch until its first kernel runs: the first kernels of 19 models take 2.5 to 4.3 µs more than by themselves (h100-model-steps.jsonl). */
 const runStartMicroseconds = 3.3;
 

@@ -131,6 +131,9 @@ const endOfPartial = 0.5;
  * (bench/measurements/h100-conv-odd.jsonl).
  */
 const sideBySideClocks = { 8: 0, 2: 0.36, 1: 0.44 } as const;
+/** Of tiles of 32 columns: 30 filters on images of batch 8 and 32 took 1.2 to 2.7 clocks a result longer (bench/measurements/h100-runtime-batches.jsonl). */
+const narrowSideBySideClocks = { 8: 0, 2: 1.7, 1: 0.44 } as const;
+const narrowColumns = 32;
 
 /** Their rates for so many panels. */
 function walkingRates(panels: number, splits: number): StayingRates {
@@ -202,7 +205,8 @@ function walkMicroseconds(
   const work = { ...whole, columnClocks, ...(splits > 1 ? { stored: 1 } : {}) };
   const compute = stayingClocks(product, work, walkingRates(walk.panels, splits), target);
   const tiles = Math.ceil(work.m / product.m) * Math.ceil(work.n / product.n);
-  const each = hasRegistersForEnds(product) ? sideBySideClocks : oddStoreClocks;
+  const sideBySide = product.n === narrowColumns ? narrowSideBySideClocks : sideBySideClocks;
+  const each = hasRegistersForEnds(product) ? sideBySide : oddStoreClocks;
   const odd = work.stored * product.m * product.n * each[storeWidthOf(problem)];
   const stores = splits > 1 ? 0 : Math.ceil(tiles / target.multiprocessors) * odd;
   const clocks = walking.start + Math.max(compute + stores, memory);

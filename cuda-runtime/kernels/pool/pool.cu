@@ -127,21 +127,22 @@ template <typename E, int KIND, int HEIGHT, int WIDTH, int LANES> __device__ __f
 #pragma unroll
     for (int i = 1; i < HEIGHT * WIDTH; ++i) result = largerOf<E>(result, loaded[i]);
   } else {
-    Pooled<kAverage, LANES> pooled;
+    float sums[LANES] = {};
     int count = 0;
 #pragma unroll
     for (int i = 0; i < HEIGHT * WIDTH; ++i) {
       const bool isRow = static_cast<unsigned>(firstRow + i / WIDTH) < static_cast<unsigned>(p.input[1]);
       const bool isIn = isRow && static_cast<unsigned>(firstColumn + i % WIDTH) < static_cast<unsigned>(p.input[2]);
-      float v[LANES];
+      // Whole words become zeros, not each element.
+      const Word word = isIn ? loaded[i] : Word{};
 #pragma unroll
-      for (int e = 0; e < LANES; ++e) v[e] = isIn ? toFloat(reinterpret_cast<const E*>(&loaded[i])[e]) : 0.0f;
-      pooled.add(v, p.power);
+      for (int e = 0; e < LANES; ++e) sums[e] += toFloat(reinterpret_cast<const E*>(&word)[e]);
       count += isIn ? 1 : 0;
     }
-    pooled.finish(p.countPads ? countedPositions(p, spot) : count, p.power);
+    // One division of all: a half has no bits for what that changes.
+    const float share = 1.0f / static_cast<float>(p.countPads ? countedPositions(p, spot) : count);
 #pragma unroll
-    for (int e = 0; e < LANES; ++e) reinterpret_cast<E*>(&result)[e] = fromFloat<E>(pooled.v[e]);
+    for (int e = 0; e < LANES; ++e) reinterpret_cast<E*>(&result)[e] = fromFloat<E>(sums[e] * share);
   }
   E* y = static_cast<E*>(p.y) + static_cast<int64_t>(spot.batch) * p.yBatch + static_cast<int64_t>(spot.at[0]) * p.yAxes[0] +
          static_cast<int64_t>(spot.at[1]) * p.yAxes[1] + static_cast<int64_t>(spot.at[2]) * p.yAxes[2] + spot.channel;

@@ -63,6 +63,8 @@ const averageRounds = 1.3;
 const wholeRounds = 0.065;
 /** Where all loads of a window are in flight at once (estimated). */
 const squareRounds = 2;
+/** Of an element of a window, which is converted and added. */
+const averageInstructions = 3;
 const joinRounds = 6;
 
 export function emitPool(emitter: Emitter, request: PoolRequest): void {
@@ -89,6 +91,10 @@ export function emitPool(emitter: Emitter, request: PoolRequest): void {
       {
         bytes: bytesMoved([x, to]),
         isLeftInL2: true,
+        instructions:
+          kind === "average" && vector > 1
+            ? averageInstructions * count * vector * elementCount(request.kernel)
+            : 0,
         rounds:
           square === undefined
             ? (kind === "max" ? maxRounds : averageRounds) * elementCount(request.kernel)
