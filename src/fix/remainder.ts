@@ -42,9 +42,6 @@ export function remainderNotes(
   const asDecided = workload === decided ? undefined : counterpartIn(decided.products);
   const reasonFor = reasons(model, settings, left);
   const all = declined?.foregone === undefined ? undefined : { microseconds: declined.foregone };
-  // As lint, which asks for no reasons where all of them together are below it.
-  const least = (settings.leastWeighed ?? settings.minSaving) * workload.timeline.microseconds;
-  const isWeighed = sumOf(found.filter(({ isCertain }) => isCertain)) >= least;
   const parts: NotePart[] = [];
   const partOf = (note: FixNote, whole: Whole | undefined) => {
     if (whole !== undefined) parts.push({ note, whole, microseconds: note.microseconds ?? 0 });
@@ -63,8 +60,7 @@ export function remainderNotes(
     }
     const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
     const kind = own.kind === "forbidden" ? "blocked" : "kept";
-    const whole = isWeighed ? own.whole : undefined;
-    return partOf({ ...note, kind, message, isPart: whole !== undefined }, whole);
+    return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
   return asParts(notes, parts);
 }
@@ -84,10 +80,6 @@ function asParts(notes: readonly FixNote[], parts: readonly NotePart[]): FixNote
     const isAll = (told.get(of.whole) ?? 0) >= wholeShare * of.whole.microseconds;
     return { ...note, microseconds: of.part, isPart: note.savedIn !== undefined || isAll };
   });
-}
-
-function sumOf(found: readonly { readonly microseconds: number }[]): number {
-  return found.reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 
 /** A product that is declined together with others. */
@@ -139,7 +131,7 @@ function toldOf(
   return (product) => {
     const reason = explain(product);
     return figured.has(reason.kind)
-      ? { ...reason, message: `${inTargetText(workload)} ${reason.message}` }
+      ? { ...reason, message: `${inTargetText(workload)} ${reason.message}`, whole: undefined }
       : reason;
   };
 }

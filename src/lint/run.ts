@@ -107,7 +107,7 @@ export function lintPriced(asked: Workload, settings: LintSettings): Linted {
   const later = ladder.after(found);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
-  const claimed = withoutLayoutLeft(withDeclined(both, first, settings.minSaving), later, settings.minSaving);
+  const claimed = withoutLayoutLeft(withDeclined(both, first), later, settings.minSaving);
   const states = { context: first, later };
   const groups = new Groups();
   for (const finding of withoutIdle(claimed, states)) groups.add(finding);

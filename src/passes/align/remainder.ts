@@ -78,9 +78,9 @@ export function explainer({
       return component.savesMicroseconds < pricing.leastMicroseconds
         ? tooLittle(wholeOf(component), pricing)
         : otherAxis;
-    if (component?.isUncertain === true) return mayBeNothing(component);
+    if (component?.isUncertain === true) return mayBeNothing(component, wholeOf(component));
     const within = inside.get(product);
-    if (within?.isUncertain === true) return mayBeNothing(within);
+    if (within?.isUncertain === true) return mayBeNothing(within, wholeOf(within));
     if (isPadded(product, within)) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
@@ -108,12 +108,11 @@ const otherAxis: Reason = {
 };
 
 /** Products of one component are padded together: what that saves is said of each of them, and is one saving. */
-function mayBeNothing({ savesMicroseconds: saves, products: { length: count } }: Component): Reason {
+function mayBeNothing({ products: { length: count } }: Component, whole: Whole): Reason {
   const what = count > 1 ? `padding ${count} products together` : "padding";
   const does = `${what}, with what it costs around ${count > 1 ? "them" : "it"}, is predicted to`;
-  if (saves < 0) return { kind: "uncertain", message: `${does} cost ${duration(-saves)}` };
-  const message = `${does} save ${duration(saves)}, and may save nothing: its interval reaches 0`;
-  return { kind: "uncertain", message };
+  const message = `${does} save ${duration(whole.microseconds)}, and may save nothing: its interval reaches 0`;
+  return { kind: "uncertain", message, whole };
 }
 
 function tooLittle(whole: Whole, { leastMicroseconds, modelMicroseconds }: Pricing): Reason {
