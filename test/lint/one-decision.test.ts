@@ -108,6 +108,45 @@ describe("what the decision declines", () => {
     },
   );
 
+  eachModel<LintOptions>([
+    ["tcn", {}],
+    ["tcn", { gpu: "t4", stack: "inductor" }],
+    ["siamese", {}],
+    ["siamese", { stack: "inductor" }],
+    ["seg_unet", {}],
+    ["c3d", { stack: "inductor" }],
+    ["misaligned_cnn", { stack: "tc-runtime" }],
+    ["seg_unet", { gpu: "t4", stack: "inductor" }],
+  ])(
+    "%s: a declined row has the sizes that --fix would give, and the figures of --diff",
+    async (name, options) => {
+      const { predicted, unlisted } = await lint(zooModel(name), { ...options, verbose: true });
+      const { notes } = await fix(zooModel(name), { ...options, dryRun: true });
+      const padding = new Set(["TC101", "TC102"]);
+      const rows = (unlisted?.findings ?? []).filter(({ code, fix }) => padding.has(code) && fix === "none");
+      const left = notes.filter(({ rule }) => rule !== null && padding.has(rule ?? ""));
+      expect(rows.length).toBeGreaterThan(0);
+      const figures = (list: readonly (readonly [string, number])[]) =>
+        list.map(([at, saved]) => `${at} ${saved.toFixed(6)}`).sort();
+      expect(figures(rows.map(({ node, saves }) => [node, saves?.microseconds ?? 0]))).toEqual(
+        figures(left.map(({ node, microseconds }) => [node ?? "", microseconds ?? 0])),
+      );
+      // Padding is decided for the half that a model is meant to run in, be it told as it is stored.
+      for (const { data } of rows)
+        for (const [padded, own] of [
+          [data["paddedChannels"], data["channels"]],
+          [data["paddedFilters"], data["filters"]],
+          [data["paddedN"], data["n"]],
+          [data["paddedK"], data["k"]],
+        ])
+          if (padded !== own && Number(own) > 4) expect(Number(padded) % 8, JSON.stringify(data)).toBe(0);
+      // Figures of a reason are in what its row is told in.
+      if (predicted.half !== undefined)
+        for (const { message } of left)
+          expect(message).not.toMatch(/in FP16 .* (?:saves? [\d.]+ %|save [\d.]+ µs),/);
+    },
+  );
+
   eachModel(["c3d", "crnn", "misaligned_cnn", "resnext50", "seg_unet", "yolo_w0375"])(
     "%s, as it is stored: nothing is left for the sake of padding that nobody does",
     async (name) => {
