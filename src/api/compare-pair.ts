@@ -5,7 +5,7 @@ import { readCalibration } from "../files/read-calibration.ts";
 import { priced } from "../fix/prices.ts";
 import { invariant } from "../ir/errors.ts";
 import type { NoticeReport } from "../lint/result.ts";
-import { lintWorkload } from "../lint/run.ts";
+import { lintPriced } from "../lint/run.ts";
 import { missingWeights } from "../onnx/missing-weights.ts";
 import { type OpenModel, openModel } from "../onnx/open.ts";
 import type { LintPlan } from "../settings/lint-plan.ts";
@@ -146,7 +146,7 @@ export function lintedSide(
     settingsOf(model, { ...plan, rules: rulesOf(plan.settings), ...given, layers: false, verbose: true }),
   );
   const workload = priced(model, settings);
-  return { model, settings, workload, report: lintWorkload(workload, { ...settings, isToldInTarget: true }) };
+  return { model, settings, workload, ...lintPriced(workload, { ...settings, isToldInTarget: true }) };
 }
 
 function boundOf(side: Side | undefined): string[] {

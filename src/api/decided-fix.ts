@@ -6,6 +6,7 @@ import { decideStored, declinedAsStored, type SafeFixes } from "../fix/decide-st
 import { isHalfLeft } from "../fix/half-left.ts";
 import type { FixedModel, FixSettings } from "../fix/pipeline.ts";
 import { keepPriced, priced } from "../fix/prices.ts";
+import { sizesIn } from "../fix/proposed-sizes.ts";
 import { isSolved, reasons } from "../fix/remainder.ts";
 import { savedByPass } from "../fix/saved.ts";
 import { mostRead, storedInHalf, unlessRefused } from "../fix/storable.ts";
@@ -90,13 +91,15 @@ type Told = Omit<SafeFix, "declined"> & { readonly declined?: string | undefined
 
 /** Of safe fixes, told of `file`: the model in the target's types, or in those that it stores. */
 function decidedOf(safe: Told, file: Workload, { model, settings }: Made) {
-  const { fixed, after, change, declined, foregone, loses, whyUnsolved } = safe;
+  const { fixed, after, change, declined, foregone, loses, whyUnsolved, proposed } = safe;
   const whole = foregone === undefined ? undefined : { microseconds: foregone };
   const all = declined === undefined ? undefined : { message: declined, whole };
   const reasonOf = once(() => reasons(model, settings, []));
+  const sizes = proposed && sizesIn(proposed);
   return {
     after,
     change,
+    proposedFor: (product) => sizes?.(product) ?? reasonOf()(product).padded,
     slowerElsewhere: loses && declined,
     foregone,
     isSolved: fixed.parts.has("align"),
@@ -131,6 +134,7 @@ function asStoredOf(workload: Workload, made: Made): DecidedAsStored {
     decided: {
       ...decided,
       reasonFor: (product) => decided.reasonFor(asDecided(product)),
+      proposedFor: (product) => decided.proposedFor(asDecided(product)),
       inHalf: () => undefined,
       inLayout: ends.inLayout,
       takenFirst: () => undefined,

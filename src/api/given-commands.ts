@@ -15,8 +15,8 @@ const unsaid: Given = { settings: {}, config: { kind: "nearest" } };
 /** Every command of a report as it is given for its plan alone: no fix is decided for several. */
 export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintOutcome {
   if (plan === undefined) return outcome;
-  const { report, bound } = outcome;
-  const ofRun = flagsOf(plan, bound);
+  const { report } = outcome;
+  const ofRun = flagsOf(plan, outcome);
   // What is told is solved for by default, and `--fix` writes what reaches the user's threshold.
   const flags: Flags =
     plan.settings.minSaving > standard.minSaving
@@ -30,16 +30,19 @@ export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintO
   return { ...outcome, report: why === undefined ? said : withHalfSaid(said, plan.settings.precision) };
 }
 
-/** Every command of a repair, decided as that was; `bound`: sizes that its model has a place for. Its account begins behind another batch. */
+/** What of the flags a model or its target has a use for. */
+type Used = Pick<LintOutcome, "bound" | "isCalibrationIdle">;
+
+/** Every command of a repair, decided as that was. Its account begins behind another batch. */
 export function repairAsGiven(
   plan: LintPlan,
-  { bound, batch }: { readonly bound: readonly string[]; readonly batch: FixChoice["batch"] },
+  { batch, ...used }: Used & { readonly batch: FixChoice["batch"] },
   outcome: FixOutcome,
 ): FixOutcome {
   const { account, notes } = outcome;
   const isAsIs = account.every(({ precision }) => precision === "as-is");
   const rebatched: Flags = batch === undefined ? [] : [["--batch", String(batch)]];
-  const { given } = givenFor(plan, [...rebatched, ...flagsOf(plan, bound)], isAsIs);
+  const { given } = givenFor(plan, [...rebatched, ...flagsOf(plan, used)], isAsIs);
   return {
     ...outcome,
     account: account.map((step) => ofStep(step, given)),
@@ -47,8 +50,9 @@ export function repairAsGiven(
   };
 }
 
-function flagsOf({ given = unsaid, scenario }: LintPlan, bound: readonly string[]): Flags {
-  return flagsFor(given, scenario, (symbol) => bound.includes(symbol));
+function flagsOf({ given = unsaid, scenario }: LintPlan, { bound, isCalibrationIdle }: Used): Flags {
+  const flags = flagsFor(given, scenario, (symbol) => bound.includes(symbol));
+  return isCalibrationIdle === true ? flags.filter(([flag]) => flag !== "--calibration") : flags;
 }
 
 interface GivenFor {

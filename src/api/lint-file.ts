@@ -11,6 +11,7 @@ import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { type ByteSource, CountedSource } from "../wire/source.ts";
 import { decidedReport } from "./decided-fix.ts";
 import { failureOf } from "./failed-report.ts";
+import { idleCalibration } from "./idle-calibration.ts";
 import { noteLinted } from "./linted-here.ts";
 import { rulesOf } from "./plugins.ts";
 import { withProfile } from "./profile.ts";
@@ -55,6 +56,7 @@ export function lintFile(plan: LintPlan, { onPhase, onRead, newRecord }: LintHoo
     const outcome: LintOutcome = {
       report,
       bound,
+      ...idleCalibration(calibration, priced),
       samples: plan.scenario && samplesOf(model, new Map(Object.entries(report.symbols))),
       weights: presentWeights(model, files),
     };

@@ -1,4 +1,5 @@
 /** @file One model repaired by its plan: fixed, compared with the original, and put in place. */
+import { readCalibration } from "../files/read-calibration.ts";
 import { type FixOutcome, fixModel, type Proof, type Prove, type Verify } from "../fix/fix.ts";
 import { proveHalf } from "../fix/half-proof.ts";
 import { type ObservedRanges, rangesFor, type Samples } from "../fix/observed-ranges.ts";
@@ -10,6 +11,7 @@ import type { LintPlan } from "../settings/lint-plan.ts";
 import { verifyChildUrl } from "../verify/child-url.ts";
 import { type FixChoice, proposing, withRanges } from "./fix-settings.ts";
 import { repairAsGiven } from "./given-commands.ts";
+import { idleCalibration } from "./idle-calibration.ts";
 import { fixSettings } from "./plan-fix.ts";
 import { prepare } from "./prepare.ts";
 import { withTimelines } from "./timelines.ts";
@@ -102,7 +104,9 @@ export async function repair(
     }),
   );
   const bound = [...(known.shapes?.keys() ?? []), ...(known.dims?.keys() ?? [])];
-  return { outcome: repairAsGiven(plan, { bound, batch: options.batch }, outcome), ranges: seen?.from };
+  const idle = idleCalibration(readCalibration(plan.settings.calibration), settings);
+  const used = { bound, ...idle, batch: options.batch };
+  return { outcome: repairAsGiven(plan, used, outcome), ranges: seen?.from };
 }
 
 /** Loaded where it is asked for: planning for a GPU is a lot of code. */

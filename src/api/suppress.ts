@@ -28,6 +28,8 @@ export interface Suppressed {
   readonly gone: readonly string[];
   /** Models of the file that are not there, and may be one of the run that it says too little of to know it by. */
   readonly unsure: readonly string[];
+  /** Targets and sizes that counts are of, and this run is not: what it wrote left their counts as they were. */
+  readonly unseen: readonly string[];
   /** What the file is to say; the same object where nothing changes. */
   readonly next: Suppressions;
 }
@@ -55,8 +57,14 @@ export function suppress(
     moved,
     gone,
     unsure,
+    unseen: action?.kind === "suppress" ? unseenOf(models, next) : [],
     next,
   };
+}
+
+function unseenOf(models: readonly FoundModel[], next: Suppressions): string[] {
+  const unseen = models.flatMap(({ key, at }) => next.get(key)?.at.filter((each) => !at.includes(each)) ?? []);
+  return [...new Set(unseen)].sort();
 }
 
 /** What the file is to say after `action`. */
@@ -81,7 +89,7 @@ function nextOf(
     const rules = isPruned
       ? prunedRules(model, entry, context)
       : suppressedRules(model, entry, action.codes, context);
-    const at = isPruned ? (entry?.at ?? []) : model.at;
+    const at = isPruned ? (entry?.at ?? []) : [...new Set([...(entry?.at ?? []), ...model.at])];
     if (rules.size === 0) next.delete(model.key);
     else if (entry !== undefined && isPruned && isSame(rules, entry.rules))
       next.set(model.key, withDigest(model, entry, context));
@@ -90,7 +98,7 @@ function nextOf(
   return next;
 }
 
-/** Where some of what is let off is not listed, the digest stays until a run lists all of it. */
+/** Where some of what is let off is not listed, or not looked for, the digest stays until a run lists all of it. */
 function countedAt(
   model: FoundModel,
   entry: SuppressedModel | undefined,
@@ -98,7 +106,7 @@ function countedAt(
   { minSavingOf }: SuppressContext,
 ): Pick<SuppressedModel, "minSaving" | "digest"> {
   const minSaving = minSavingOf(model.path);
-  if (entry === undefined || isListed(model, rules))
+  if (entry === undefined || (isCovered(model, entry) && isListed(model, rules)))
     return { minSaving, digest: digestOf(model, rules.keys()) };
   return { minSaving: Math.min(minSaving, entry.minSaving), digest: entry.digest };
 }
@@ -132,13 +140,22 @@ function suppressedRules(
     const listed = model.found.get(code)?.size ?? 0;
     const before = rules.get(code);
     const count =
-      entry === undefined || before === undefined
-        ? listed
-        : stillThere(model, [code, before], entry, context);
+      entry === undefined || before === undefined ? listed : counted(model, [code, before], entry, context);
     if (count === 0) rules.delete(code);
     else rules.set(code, count);
   }
   return rules;
+}
+
+/** A run that lacks a target of what was counted cannot know that it is not there any more: it takes nothing out. */
+function counted(
+  model: FoundModel,
+  rule: readonly [code: string, suppressed: number],
+  entry: SuppressedModel,
+  context: SuppressContext,
+): number {
+  const found = stillThere(model, rule, entry, context);
+  return isCovered(model, entry) ? found : Math.max(found, rule[1]);
 }
 
 function prunedRules(

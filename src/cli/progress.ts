@@ -30,6 +30,7 @@ export class Progress {
   readonly #takeDown = () => this.#hide();
   #dueSeconds: number;
   #latest: string | undefined;
+  #stage = "";
   #timer: NodeJS.Timeout | undefined;
   #isShown = false;
 
@@ -38,9 +39,14 @@ export class Progress {
     this.#dueSeconds = screen.isTerminal ? patienceSeconds.terminal : patienceSeconds.log;
   }
 
+  /** Of a run that counts its models more than once: what the next count is of. */
+  enter(stage: string): void {
+    this.#stage = `${stage}: `;
+  }
+
   /** What the run is at. It is shown when its time has come, be it that nothing is said until then. */
   show(text: string): void {
-    this.#latest = text;
+    this.#latest = `${this.#stage}${text}`;
     this.#tell();
   }
 

@@ -133,6 +133,7 @@ function applied(
   if (action === undefined) sayMoved(file, result.moved, result.gone);
   else write(file, before, result.next);
   sayUnsure(file, result.unsure);
+  sayUnseen(file, result.unseen);
   const isOwn = ({ path }: StaleSuppression) => repaired?.has(path) === true;
   const vain = result.stale.filter((each) => !isOwn(each));
   sayStale(file, result.stale.filter(isOwn), "what this run repaired");
@@ -185,6 +186,13 @@ function sayMoved(
 function sayUnsure({ shown }: SuppressionsFile, unsure: readonly string[]): void {
   const how = "a run with the options of its baseline knows it by its findings";
   sayEach(unsure.map((path) => `${shown}: "${path}" may be a model of this run, and stays: ${how}`));
+}
+
+function sayUnseen({ shown }: SuppressionsFile, unseen: readonly string[]): void {
+  if (unseen.length === 0) return;
+  const how = "only a run of all that a model was counted at takes out what is found no more";
+  sayEach(unseen.map((at) => `${shown}: what was counted at ${at} stays: this run is not of that`));
+  complain(`${shown}: ${how}; to count it anew, take the model out of the file`);
 }
 
 function sayStale({ shown }: SuppressionsFile, stale: readonly StaleSuppression[], what: string): void {

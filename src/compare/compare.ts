@@ -19,6 +19,7 @@ export interface Side {
   readonly workload: Workload;
   /** With its unlisted findings. */
   readonly report: ModelReport;
+  readonly isToldAsStored: boolean;
 }
 
 /** At least one side is there. `isSame`: their files have the same content. */

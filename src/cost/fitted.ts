@@ -40,9 +40,8 @@ export class Fitted {
   /** `calibrations` by preference; the committed one comes last. */
   constructor(target: Target, calibrations: readonly Calibration[]) {
     const all = [...calibrations, h200Calibration];
-    const own = all.filter(({ gpu, stack }) => gpu === target.gpu.id && stack === target.stack.kernels);
-    const kin = all.filter(({ gpu }) => findGpu(gpu)?.computeCapability === target.gpu.computeCapability);
-    this.#calibrations = own.length > 0 ? own : kin;
+    const own = all.filter((each) => isOf(each, target));
+    this.#calibrations = own.length > 0 ? own : all.filter((each) => isKin(each, target));
     this.#near = this.#calibrations.filter(({ stack }) => serves(stack, target));
     this.kinship = own.length > 0 ? "measured" : this.#near.length > 0 ? "same-generation" : "datasheet";
     this.coefficients = this.#calibrations
@@ -85,6 +84,19 @@ export class Fitted {
 /** Whether what a fit to the kernels of `stack` leaves over says anything of the target's. */
 function serves(stack: string, { stack: { kernels, comparedIn } }: Target): boolean {
   return stack === kernels || comparedIn !== null;
+}
+
+function isOf({ gpu, stack }: Calibration, target: Target): boolean {
+  return gpu === target.gpu.id && stack === target.stack.kernels;
+}
+
+function isKin({ gpu }: Calibration, target: Target): boolean {
+  return findGpu(gpu)?.computeCapability === target.gpu.computeCapability;
+}
+
+/** Whether a target's times come from it in any part: they do not where what is committed was measured on the target itself, and it was not. */
+export function isUsedFor(calibration: Calibration, target: Target): boolean {
+  return isOf(calibration, target) || (isKin(calibration, target) && !isOf(h200Calibration, target));
 }
 
 /** `over` where it has a number, else `base`. */

@@ -68,6 +68,8 @@ export interface Declined {
   readonly foregone: number | undefined;
   /** What that is computed in, where the message is told of the file as it is stored. */
   readonly foregoneIn?: Workload["target"]["precision"] | undefined;
+  /** The model as it would have been left. */
+  readonly proposed?: Workload | undefined;
 }
 
 /** Why safe fixes are not made of a file that is told as it is stored, and what all of them would save of it so. */
@@ -81,9 +83,9 @@ export function declinedAsStored(
   const { microseconds, after } = writtenBetween(file, proposed, cost);
   const foregone = Math.max(0, microseconds);
   // What was declined by its figures as stored says them already.
-  if (foregoneIn !== undefined) return { message: declined, foregone };
+  if (foregoneIn !== undefined) return { message: declined, foregone, proposed };
   const stored = `as stored ${duration(after + microseconds)} → ${duration(after)}`;
-  return { message: `${inTargetText(file)} ${declined}; ${stored}`, foregone };
+  return { message: `${inTargetText(file)} ${declined}; ${stored}`, foregone, proposed };
 }
 
 /** Of a reason that is decided in what the target computes in, where the file is told as it is stored. */

@@ -8,7 +8,7 @@ import type { PatchedModel } from "../onnx/apply.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import type { Pass, PassName, PassNote, PassOptions, PassRegion, PassResult } from "../passes/pass.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
-import type { CostedProduct } from "../workload/product.ts";
+import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
 import type { Workload, WorkloadSettings } from "../workload/workload.ts";
 import { patched, render } from "./edits.ts";
 import { keepResult, takeResult } from "./last-results.ts";
@@ -33,7 +33,9 @@ export interface FixSettings extends WorkloadSettings {
   /** Safe fixes that one of these would lose by are not made either; none by default. */
   readonly others?: readonly OtherStack[] | undefined;
   /** What could still be repaired in the result: it is explained. Nothing by default. */
-  readonly remaining?: ((workload: Workload) => readonly RemainingProduct[]) | undefined;
+  readonly remaining?:
+    | ((workload: Workload, proposed?: ProposedSizes) => readonly RemainingProduct[])
+    | undefined;
   /** Tensors of more bytes are not read: what is in them is taken to be in any type's range. */
   readonly mostRead?: number | undefined;
   /** Whether half precision is left for the file as it is stored, in which everything is told then: `isHalfLeft`. */

@@ -3,19 +3,22 @@ import { isNhwcBody, siteOf } from "../facts/nhwc-body.ts";
 
 import { groupBy } from "../ir/group.ts";
 import { labelOf } from "../ir/model.ts";
+import { once } from "../ir/once.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
-import { explainer, type Reason } from "../passes/align/remainder.ts";
+import { explainer, type Reason, type RemainderInput } from "../passes/align/remainder.ts";
 import type { PassContext } from "../passes/pass.ts";
+import { pricedAt } from "../workload/priced-at.ts";
 import { type CostedProduct, counterpartIn } from "../workload/product.ts";
 import { type Whole, withinWholes } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
-import { type Declined, inTargetText } from "./decide-stored.ts";
+import type { Declined } from "./decide-stored.ts";
 import { pricingOf } from "./pass-context.ts";
 import { type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
 import { priced, unboundFacts } from "./prices.ts";
-import { asWritten } from "./stored-types.ts";
+import { sizesIn } from "./proposed-sizes.ts";
+import { asWritten, keepsTypes } from "./stored-types.ts";
 
 /** Why safe fixes are not made, which the solver would make. */
 export interface NotMade {
@@ -35,23 +38,22 @@ export function remainderNotes(
   { declined, whyUnsolved }: NotMade,
 ): FixNote[] {
   const workload = asWritten(model, settings);
-  const found = settings.remaining?.(workload) ?? [];
-  if (found.length === 0) return [];
   // Reasons are of the model as it was decided on.
   const decided = priced(model, settings);
   const asDecided = workload === decided ? undefined : counterpartIn(decided.products);
-  const reasonFor = reasons(model, settings, left);
+  const known = once(() => reasons(model, settings, left));
+  const reasonFor = (product: CostedProduct) => known()(asDecided?.(product) ?? product);
+  const sizes = declined?.proposed && sizesIn(declined.proposed);
+  const found =
+    settings.remaining?.(workload, (product) => sizes?.(product) ?? reasonFor(product).padded) ?? [];
   const all = declined?.foregone === undefined ? undefined : { microseconds: declined.foregone };
-  // As lint, which asks for no reasons where all of them together are below it.
-  const least = (settings.leastWeighed ?? settings.minSaving) * workload.timeline.microseconds;
-  const isWeighed = sumOf(found.filter(({ isCertain }) => isCertain)) >= least;
   const parts: NotePart[] = [];
   const partOf = (note: FixNote, whole: Whole | undefined) => {
     if (whole !== undefined) parts.push({ note, whole, microseconds: note.microseconds ?? 0 });
     return note;
   };
   const notes = found.map(({ rule, product, microseconds }): FixNote => {
-    const own = reasonFor(asDecided?.(product) ?? product);
+    const own = reasonFor(product);
     // By the name that a reader of the file knows: bodies of functions have none of their own.
     const { node, scope } = siteOf(product.node, product.scope);
     const graph = scope.isMain ? undefined : scope.path;
@@ -63,8 +65,7 @@ export function remainderNotes(
     }
     const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
     const kind = own.kind === "forbidden" ? "blocked" : "kept";
-    const whole = isWeighed ? own.whole : undefined;
-    return partOf({ ...note, kind, message, isPart: whole !== undefined }, whole);
+    return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
   return asParts(notes, parts);
 }
@@ -84,10 +85,6 @@ function asParts(notes: readonly FixNote[], parts: readonly NotePart[]): FixNote
     const isAll = (told.get(of.whole) ?? 0) >= wholeShare * of.whole.microseconds;
     return { ...note, microseconds: of.part, isPart: note.savedIn !== undefined || isAll };
   });
-}
-
-function sumOf(found: readonly { readonly microseconds: number }[]): number {
-  return found.reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 
 /** A product that is declined together with others. */
@@ -116,11 +113,7 @@ export function reasons(
   const workload = priced(model, settings);
   const leftOut = (part: string) =>
     left.find((piece) => piece.pass === "align" && piece.part === part)?.reason;
-  const own = toldOf(
-    explained(workload, settings, left.length === 0 ? undefined : leftOut),
-    workload,
-    settings,
-  );
+  const own = explained(workload, settings, left.length === 0 ? undefined : leftOut);
   let before: ReturnType<typeof reasonsBefore> | undefined;
   return (product) => {
     if (!isNhwcBody(product.scope)) return own(product);
@@ -128,23 +121,6 @@ export function reasons(
     return before(product);
   };
 }
-
-/** Figures of a reason are of what was decided in. */
-function toldOf(
-  explain: (product: CostedProduct) => Reason,
-  workload: Workload,
-  { isHalfLeft }: FixSettings,
-): (product: CostedProduct) => Reason {
-  if (isHalfLeft !== true) return explain;
-  return (product) => {
-    const reason = explain(product);
-    return figured.has(reason.kind)
-      ? { ...reason, message: `${inTargetText(workload)} ${reason.message}` }
-      : reason;
-  };
-}
-
-const figured: ReadonlySet<Reason["kind"]> = new Set(["min-saving", "uncertain"]);
 
 function explained(workload: Workload, settings: FixSettings, leftOut?: PassContext["leftOut"]) {
   return explainer({
@@ -154,8 +130,17 @@ function explained(workload: Workload, settings: FixSettings, leftOut?: PassCont
       traffic: trafficOf(workload),
     },
     pricing: pricingOf(workload, settings),
+    told: toldIn(workload, settings),
     leftOut,
   });
+}
+
+/** Rows of a file that is told as it is stored are in these types, and so is what they are a part of. */
+function toldIn(workload: Workload, settings: FixSettings): RemainderInput["told"] {
+  if (settings.isHalfLeft !== true && !keepsTypes(settings)) return undefined;
+  const stored = pricedAt(workload, "as-is", settings.cost);
+  const pricing = pricingOf(stored, { ...settings, target: stored.target });
+  return { pricing, decidedIn: workload.target.precision.toUpperCase() };
 }
 
 /**

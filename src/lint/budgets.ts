@@ -2,6 +2,7 @@
 import type { Target } from "../hardware/target.ts";
 import { differenceBetween, type WorkloadChange } from "../workload/change.ts";
 import type { NewNames } from "../workload/paired-steps.ts";
+import { pricedAt } from "../workload/priced-at.ts";
 import { tensorCoreRange } from "../workload/tensor-core-range.ts";
 import {
   type PriceSettings,
@@ -35,56 +36,67 @@ export function budgetReports(
   { asked, stored }: PricedModel,
   settings: WorkloadSettings,
 ): BudgetReport[] {
-  return budgets.flatMap((budget) => {
+  const reports = budgets.flatMap((budget) => {
     const { maxMicroseconds, minTensorCoreShare } = budget;
     if (maxMicroseconds === undefined && minTensorCoreShare === undefined) return [];
-    const isAsStored =
-      stored !== undefined && budget.isPrecisionStated !== true && isOfTarget(budget, settings);
+    const isAsStored = stored !== undefined && isOfWhatIsTold(budget, settings);
     const priced = isAsStored ? stored : pricedFor(budget, asked, settings);
     const { timeline } = priced;
     const told = isAsStored ? { asStored: true as const } : {};
-    const held = (name: BudgetName, figures: Figures) => ({
+    const report = (name: BudgetName, figures: Figures) => ({
       ...(isUnpriced(priced) ? unknown(name, budget, figures) : heldAgainst(name, budget, figures)),
       ...told,
     });
-    const reports: BudgetReport[] = [];
+    const held: BudgetReport[] = [];
     if (maxMicroseconds !== undefined) {
       const { microseconds: predicted, low, high } = timeline;
-      reports.push(held("maxMicroseconds", { limit: maxMicroseconds, predicted, low, high }));
+      held.push(report("maxMicroseconds", { limit: maxMicroseconds, predicted, low, high }));
     }
     if (minTensorCoreShare !== undefined) {
       const figures = { predicted: timeline.tensorCoreShare, ...tensorCoreRange(timeline) };
-      reports.push(held("minTensorCoreShare", { limit: minTensorCoreShare, ...figures }));
+      held.push(report("minTensorCoreShare", { limit: minTensorCoreShare, ...figures }));
     }
-    return reports;
+    return held;
   });
+  return saidOnce(reports);
+}
+
+/** A limit that a budget with a precision and one without come to have in common is one. */
+function saidOnce(reports: readonly BudgetReport[]): BudgetReport[] {
+  return [...new Map(reports.map((report) => [JSON.stringify(report), report])).values()];
 }
 
 /** A model before and after a change, and the settings that each was priced with. */
 export interface Priced {
   readonly workload: Workload;
   readonly settings: WorkloadSettings;
+  /** Whether lint tells of it as it is stored. */
+  readonly isToldAsStored: boolean;
 }
 
-/** Those of the step from one model to the other. */
+/** Those of the step from one model to the other: where either is told as it is stored both are, for a difference is of one precision. */
 export function regressionReports(
   budgets: readonly Budget[],
   before: Priced,
   after: Priced,
   names?: NewNames,
 ): BudgetReport[] {
-  return budgets.flatMap((budget) => {
+  const isStored = before.isToldAsStored || after.isToldAsStored;
+  const reports = budgets.flatMap((budget) => {
     const { maxRegression: limit } = budget;
     if (limit === undefined) return [];
-    const from = pricedFor(budget, before.workload, before.settings);
-    const to = pricedFor(budget, after.workload, after.settings);
+    const isAsStored = isStored && isOfWhatIsTold(budget, after.settings);
+    const priced = ({ workload, settings }: Priced) =>
+      isAsStored ? pricedAt(workload, "as-is", settings.cost) : pricedFor(budget, workload, settings);
+    const [from, to] = [priced(before), priced(after)];
     const change = differenceBetween(from, to, after.settings.cost, names);
     const figures = { limit, ...regressionOf(from, change) };
-    const isKnown = !isUnpriced(from) && !isUnpriced(to);
+    const hold = isUnpriced(from) || isUnpriced(to) ? unknown : heldAgainst;
     return [
-      isKnown ? heldAgainst("maxRegression", budget, figures) : unknown("maxRegression", budget, figures),
+      { ...hold("maxRegression", budget, figures), ...(isAsStored ? { asStored: true as const } : {}) },
     ];
   });
+  return saidOnce(reports);
 }
 
 /** What a change adds, of the time before; nothing takes away more than all of it. */
@@ -100,6 +112,11 @@ function pricedFor(budget: Budget, workload: Workload, settings: WorkloadSetting
   return isOfTarget(budget, settings)
     ? workload
     : priceModel(workload.model, { ...settings, target, timelineOf });
+}
+
+/** Whether it leaves to lint in which types the model is told of. */
+function isOfWhatIsTold(budget: Budget, settings: WorkloadSettings): boolean {
+  return budget.isPrecisionStated !== true && isOfTarget(budget, settings);
 }
 
 /** Whether it is of what the model is linted for. */

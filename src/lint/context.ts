@@ -8,11 +8,11 @@ import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import { isHalf, mayBecomeHalf } from "../ir/fix-command.ts";
 import type { Model } from "../ir/model.ts";
-import type { Work } from "../ops/work.ts";
+import type { ProductWork, Work } from "../ops/work.ts";
 import { changeBetween } from "../workload/change.ts";
 import { atLargerBatch } from "../workload/larger-batch.ts";
 import { pricedAt } from "../workload/priced-at.ts";
-import type { CostedProduct } from "../workload/product.ts";
+import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { Decision, LayoutStep } from "./decision.ts";
@@ -28,6 +28,8 @@ export type { Estimate, Saving };
 export interface Decided {
   readonly decision?: Decision | undefined;
   readonly layout?: (() => LayoutStep | undefined) | undefined;
+  /** Sizes that declined fixes would give a product, where no decision knows them. */
+  readonly proposed?: ProposedSizes | undefined;
 }
 
 /** A model's workload, and the cost model that rules ask what a change would make of it. */
@@ -47,14 +49,16 @@ export class LintContext implements Workload {
   readonly decision: Decision | undefined;
   readonly workload: Workload;
   readonly #layout: (() => LayoutStep | undefined) | undefined;
+  readonly #proposed: ProposedSizes | undefined;
   #half: Workload | undefined;
   #halfSaving: Saving | undefined;
   #stored: Workload | undefined;
 
-  constructor(workload: Workload, cost: CostModel, { decision, layout }: Decided = {}) {
+  constructor(workload: Workload, cost: CostModel, { decision, layout, proposed }: Decided = {}) {
     this.workload = workload;
     this.decision = decision;
     this.#layout = layout;
+    this.#proposed = proposed ?? decision?.proposedFor;
     this.model = workload.model;
     this.facts = workload.facts;
     this.target = workload.target;
@@ -115,6 +119,11 @@ export class LintContext implements Workload {
   /** What it makes of it; undefined where it moves nothing that matters. */
   layoutStep(): LayoutStep | undefined {
     return this.#layout?.();
+  }
+
+  /** Sizes that fixes would give a product, and do not, because they are declined; undefined where they would leave it. */
+  proposedFor(product: CostedProduct): ProductWork<number> | undefined {
+    return this.#proposed?.(product);
   }
 
   /** In the types that the file stores. */

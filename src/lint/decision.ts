@@ -8,7 +8,7 @@ import type { Node } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
 import type { TakenFirst, WrittenSaving } from "../workload/account.ts";
 import type { StepChange, WorkloadChange } from "../workload/change.ts";
-import type { CostedProduct } from "../workload/product.ts";
+import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Whole } from "../workload/within-whole.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -50,6 +50,8 @@ export interface DecidedFix {
   readonly whyWritten?: string | undefined;
   /** Why a product that could be padded is left as it is. */
   readonly reasonFor: (product: CostedProduct) => LeftReason;
+  /** What it would be padded to, where that is declined. */
+  readonly proposedFor?: ProposedSizes | undefined;
   /**
    * What channels_last makes of the repaired model, `state` being its workload in the types that it then has; undefined where that
    * moves nothing, or can save next to nothing.
@@ -203,6 +205,7 @@ export class Decision {
   readonly isSolved: boolean;
   readonly padding: readonly PaddedPart[];
   readonly whyWritten: string | undefined;
+  readonly proposedFor: ProposedSizes | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
@@ -215,6 +218,7 @@ export class Decision {
     const { after, change, reasonFor, isRewritten } = decided;
     this.#ends = decided;
     this.whyWritten = decided.whyWritten;
+    this.proposedFor = decided.proposedFor;
     this.needsHalf = decided.needsHalf === true;
     this.isSolved = decided.isSolved === true;
     this.foregone = decided.foregone;
@@ -302,7 +306,7 @@ export class Decision {
   }
 }
 
-function isOfKind<W extends ProductWork<number>>(
+export function isOfKind<W extends ProductWork<number>>(
   work: { readonly kind: string },
   kind: W["kind"],
 ): work is W {

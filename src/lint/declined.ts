@@ -8,25 +8,19 @@ import { wayToHalf } from "./ends.ts";
 import { capped, type RawFinding, standingOf, stepOf } from "./group.ts";
 
 /** Findings of the file and of later steps, at places of the file `first`; those that are declined say so. */
-export function withDeclined(
-  found: readonly RawFinding[],
-  first: LintContext,
-  minSaving: number,
-): readonly RawFinding[] {
+export function withDeclined(found: readonly RawFinding[], first: LintContext): readonly RawFinding[] {
   const { decision } = first;
-  if (decision === undefined) return found;
-  const left = new Set(found.filter(isLeft));
-  const share = [...left].reduce((sum, { saves }) => sum + (saves?.share ?? 0), 0);
-  // Reasons take longer than all rules: what no threshold lets through needs none.
-  const isAll = decision.foregone !== undefined;
-  if (!isAll && (left.size === 0 || share < minSaving)) return found;
+  const asked = new Set(found.filter(isUnfixed));
+  // Reasons take longer than all rules: nobody is asked of a model that is well aligned.
+  if (decision === undefined || asked.size === 0) return found;
   const products = new Map<object, CostedProduct>(first.products.map((product) => [product, product]));
   const parts: DeclinedPart[] = [];
   const judged = found.map((finding) => {
-    const isAsked = isAll ? isUnfixed(finding) : left.has(finding);
-    const product = isAsked ? products.get(finding.raw.at) : undefined;
+    const product = asked.has(finding) ? products.get(finding.raw.at) : undefined;
     const { declined, whole } = (product && decision.reasonFor(product)) ?? {};
-    const after = declined === undefined || !left.has(finding) ? finding : asDeclined(finding, declined);
+    // What may save nothing by itself is claimed by nobody in any case.
+    const isClaimed = (finding.saves?.low ?? 0) > 0;
+    const after = declined !== undefined && isClaimed ? asDeclined(finding, declined) : finding;
     if (whole !== undefined)
       parts.push({ finding: after, whole, microseconds: after.saves?.microseconds ?? 0 });
     return after;
@@ -97,13 +91,10 @@ function asLeft(found: readonly RawFinding[], claimed: ReadonlySet<RawFinding>):
   return found.map((finding) => (claimed.has(finding) ? asDeclined(finding, "uncertain") : finding));
 }
 
-/** Its rule has a safe fix that the decision leaves out, though it gains for sure where it is seen by itself. */
-function isLeft(finding: RawFinding): boolean {
-  return isUnfixed(finding) && (finding.saves?.low ?? 0) > 0;
-}
-
-function isUnfixed({ raw, rule, fix }: RawFinding): boolean {
-  return (raw.fix ?? rule.fix) === "safe" && fix === "none" && raw.left === undefined;
+/** Its rule has a safe fix that the decision leaves out, though it is predicted to gain where it is seen by itself. */
+function isUnfixed({ raw, rule, fix, saves }: RawFinding): boolean {
+  const isSafe = (raw.fix ?? rule.fix) === "safe";
+  return isSafe && fix === "none" && raw.left === undefined && (saves?.microseconds ?? 0) > 0;
 }
 
 export function asDeclined(finding: RawFinding, declined: NonNullable<RawFinding["declined"]>): RawFinding {

@@ -1,6 +1,6 @@
 /** @file Products that a safe fix could make faster, for whoever asks why a fix has left them. */
 import type { CostModel } from "../cost/model.ts";
-import type { CostedProduct } from "../workload/product.ts";
+import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
 import { savedWithin } from "../workload/room.ts";
 import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
@@ -21,8 +21,9 @@ export function fixableProducts(
   rules: readonly AnyRule[],
   workload: Workload,
   cost: CostModel,
+  proposed?: ProposedSizes,
 ): readonly FixableProduct[] {
-  const context = new LintContext(workload, cost);
+  const context = new LintContext(workload, cost, { proposed });
   const products = new Map<object, CostedProduct>(workload.products.map((product) => [product, product]));
   const safe = rules.filter(({ fix }) => fix === "safe");
   const found = safe.flatMap((rule) =>

@@ -5,7 +5,7 @@ import type { ProductWork } from "../ops/work.ts";
 import type { Workload } from "../workload/workload.ts";
 import { AxisTargets } from "./axis-targets.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
-import type { DecidedProduct } from "./decision.ts";
+import { type DecidedProduct, isOfKind } from "./decision.ts";
 import { goodEnough, paddedSizes } from "./padding-sizes.ts";
 
 export interface Axis<W extends ProductWork<number>> {
@@ -45,21 +45,31 @@ export function paddingOf<W extends ProductWork<number>>(
     const target = targets.targetOf(product, axis.fields?.[0] ?? axis.name);
     return target === undefined ? axis : { ...axis, target: target / (axis.copies ?? 1) };
   });
-  return bestPadding(product, work, axes, context);
+  const found = bestPadding(product, work, axes, context);
+  // Of what a fix would do, and does not, the row is of that.
+  const proposed = found && context.proposedFor(product);
+  if (proposed === undefined || !isOfKind<W>(proposed, work.kind)) return found;
+  const sizes = sizesOf(proposed, all);
+  const grows = all.some(({ name, size }) => sizes.get(name) !== size);
+  return grows ? decidedPadding({ work: proposed, saves: context.saving(product, proposed) }, all) : found;
 }
 
 function decidedPadding<W extends ProductWork<number>>(
   { work, saves }: DecidedProduct<W>,
   axes: readonly Axis<W>[],
 ): Padding | undefined {
-  const sizes = new Map(
+  const sizes = sizesOf(work, axes);
+  const grows = axes.some(({ name, size }) => sizes.get(name) !== size);
+  return grows && saves.microseconds > 0 ? { sizes, saves } : undefined;
+}
+
+function sizesOf<W extends ProductWork<number>>(work: W, axes: readonly Axis<W>[]): Map<string, number> {
+  return new Map(
     axes.map(({ name, size, fields, copies = 1 }): [string, number] => {
       const field = work[fields?.[0] ?? name];
       return [name, typeof field === "number" ? field / copies : size];
     }),
   );
-  const grows = axes.some(({ name, size }) => sizes.get(name) !== size);
-  return grows && saves.microseconds > 0 ? { sizes, saves } : undefined;
 }
 
 /** Layers repeat: what was found for one is found for all that are like it. */

@@ -123,7 +123,10 @@ export type BudgetName = "maxMicroseconds" | "minTensorCoreShare" | "maxRegressi
 export interface BudgetReport {
   readonly budget: BudgetName;
   readonly target: ModelReport["target"];
-  /** Set where it names no precision and lint tells of the file as it is stored: the figures are of that, and not in the target's precision. */
+  /**
+   * Set where it names no precision and lint tells of the file as it is stored, of `maxRegression` of either file: the figures are of that, and not in
+   * the target's precision.
+   */
   readonly asStored?: true;
   /** Microseconds; of shares and regressions a part of the whole. `predicted`, `low` and `high` are in the same unit. */
   readonly limit: number;

@@ -82,6 +82,16 @@ export function lintModel<M extends Model>(
 
 /** The same of a model that has been priced with these settings. */
 export function lintWorkload(asked: Workload, settings: LintSettings): ModelReport {
+  return lintPriced(asked, settings).report;
+}
+
+export interface Linted {
+  readonly report: ModelReport;
+  /** Whether lint by itself tells of the file as it is stored, be the report told in the target or not. */
+  readonly isToldAsStored: boolean;
+}
+
+export function lintPriced(asked: Workload, settings: LintSettings): Linted {
   checkFile(asked.facts);
   const inTarget = settings.decide?.(asked);
   const asStored = inTarget?.asStored?.();
@@ -97,7 +107,7 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
   const later = ladder.after(found);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
-  const claimed = withoutLayoutLeft(withDeclined(both, first, settings.minSaving), later, settings.minSaving);
+  const claimed = withoutLayoutLeft(withDeclined(both, first), later, settings.minSaving);
   const states = { context: first, later };
   const groups = new Groups();
   for (const finding of withoutIdle(claimed, states)) groups.add(finding);
@@ -117,10 +127,10 @@ export function lintWorkload(asked: Workload, settings: LintSettings): ModelRepo
         });
   const budgets = budgetsOf({ asked, stored: asStored?.file }, settings);
   const report = assemble(first, settings, { ...told, suppressed, half, budgets });
-  if (settings.reportUnused !== true) return report;
+  const unused = settings.reportUnused === true ? inModel.unused(asked.model, wasLookedFor(settings)) : [];
   return {
-    ...report,
-    notices: [...report.notices, ...inModel.unused(asked.model, wasLookedFor(settings))],
+    report: { ...report, notices: [...report.notices, ...unused] },
+    isToldAsStored: asStored !== undefined,
   };
 }
 

@@ -45,7 +45,7 @@ export function withStoredAuthor(judged: Judged, { context: contextOf, look, min
 function claimedIn(context: LintContext, found: readonly RawFinding[], minSaving: number): Group[] {
   const states = { context, later: context };
   const groups = new Groups();
-  for (const finding of withoutIdle(withDeclined(found, context, minSaving), states)) groups.add(finding);
+  for (const finding of withoutIdle(withDeclined(found, context), states)) groups.add(finding);
   const all = [...groups.all(minSaving)].filter((group) => stepOf(group) === "author");
   const asked = savesOf(all);
   keepWithinBranches(all, states);

@@ -70,8 +70,9 @@ export function exceededCount(models: readonly { readonly budgets?: readonly Bud
 
 /** What stands in a rule's place in formats that list findings: a code, and a name that no other limit of a model has. */
 export const budgetCode = "budget";
-export function budgetName({ budget, target }: BudgetReport): string {
-  return `${budget}/${target.gpu}/${target.stack}/${target.precision}`;
+export function budgetName({ budget, target, asStored }: BudgetReport): string {
+  const precision = asStored === true ? "as-stored" : target.precision;
+  return `${budget}/${target.gpu}/${target.stack}/${precision}`;
 }
 
 /** Of the limit's name, not of its figures: it is known from run to run as fingerprints of findings are. */

@@ -51,6 +51,8 @@ export interface LintOutcome {
   readonly report: ModelReport;
   /** Inputs and dimensions of the plan that this model has. */
   readonly bound: readonly string[];
+  /** Set where the plan's calibration prices nothing that decides a fix: it is of another target. */
+  readonly isCalibrationIdle?: true | undefined;
   /** How many samples a run computes, where the model has a batch; undefined where that is not known. */
   readonly samples?: number | undefined;
   /** Files beside the model that hold its weights. */

@@ -57,7 +57,7 @@ export interface AccountStep {
    * file as it is stored is in `written`.
    */
   readonly restsOn?: Half;
-  /** Of `safe`: the command that gains most of this file, and less of what `--fix` leaves; absent where the order does not matter, or is not known to. */
+  /** Of `safe`: the command that gains most of this file, where less is gained behind `--fix`; absent where the order does not matter, or is not known to. */
   readonly first?: TakenFirst;
   /** Set where no file that has the step is sure to gain, whatever the step saves by itself: it may save nothing as it is written. */
   readonly unsure?: true;
@@ -69,12 +69,12 @@ export interface AccountStep {
   readonly setting?: LayoutSetting;
 }
 
-/** A command that ends at a faster file where it is given instead of `--fix`, and not behind it. */
+/** Half by name, which ends at a faster file than `--fix` and then `--unsafe-fixes` do. */
 export interface TakenFirst {
   readonly command: string;
   /** Microseconds of the file that it writes of this one, in the types that it then stores. */
   readonly after: number;
-  /** Of the one that `--fix` and then it leave. */
+  /** Of the one that `--fix` and then `--unsafe-fixes` leave. */
   readonly afterFix: number;
 }
 

@@ -27,3 +27,6 @@ export function counterpartIn(products: readonly CostedProduct[]): (product: Cos
     return own.find(({ weight }) => weight === product.weight) ?? own[0] ?? product;
   };
 }
+
+/** Sizes that a fix would give a product; undefined where it would leave it as it is. */
+export type ProposedSizes = (product: CostedProduct) => ProductWork<number> | undefined;

@@ -209,6 +209,32 @@ test("what a run hides and its baseline did not is not called stale, and is take
   );
 });
 
+test("counts of one target are lost, and called stale, by nothing that is written at another", () => {
+  const elsewhere = (run: readonly LintOutcome[]) =>
+    run.map((each) => ({
+      ...each,
+      report: { ...each.report, target: { ...each.report.target, gpu: "a100" } },
+    }));
+  const rule: SuppressAction = { kind: "suppress", codes: new Set(["TC101"]) };
+  fc.assert(
+    fc.property(runs, runs, fc.constantFrom(all, rule), (here, other, action) => {
+      const there = elsewhere(other);
+      const { next } = suppress(here, none, all, context);
+      const both = suppress(there, next, action, context);
+      const isNamed = (code: string) => action.kind !== "suppress" || action.codes?.has(code) !== false;
+      const left = shown(both.outcomes).filter(({ code }) => isNamed(code));
+      expect([left, both.stale]).toEqual([[], []]);
+      const pruned = suppress(there, both.next, { kind: "prune" }, context).next;
+      for (const file of [both.next, pruned]) {
+        const back = suppress(here, file, undefined, context);
+        expect([shown(back.outcomes), back.stale]).toEqual([[], []]);
+      }
+      const again = suppress([...here, ...there], both.next, action, context);
+      expect(again.stale).toEqual([]);
+    }),
+  );
+});
+
 test("what was hidden when it was counted, too, keeps nothing in the file", () => {
   const small = (code: string) => code === "TC101b";
   const [a, b] = ["a", "b"].map((name) => finding({ code: "TC101", fingerprint: `TC101${name}` }));

@@ -79,11 +79,12 @@ test("what --fix repairs says in which scenario", () => {
     `3 entries that --fix repairs, which --fail-on fixable fails: ${where}`,
   );
   // What --fix takes away of a model's gain is said of those that fail, and is no entry.
-  const first = { command: "--fix --unsafe-fixes", after: 111, afterFix: 129 };
+  const first = { command: "--fix --precision fp16 --stack inductor", after: 111, afterFix: 129 };
   const losing = plain.map((model) => ({ ...model, account: [{ step: "safe", first }] }));
   const whyOf = (shown: readonly unknown[]) =>
     verdictOf({ summary: { ...none, fixable: 3 }, models: shown as ModelReport[] }, policy).why;
-  const notice = "--fix --unsafe-fixes makes 111 µs of this file, but only 129 µs of what --fix leaves";
+  const notice =
+    "--fix --precision fp16 --stack inductor makes 111 µs of this file; after --fix, --unsafe-fixes ends at 129 µs";
   expect(whyOf(losing)).toMatch(new RegExp(`: ${where} \\(m\\.onnx: ${notice}\\)$`));
   const other = losing.map((model) => ({ ...model, path: "other.onnx", groups: [], findings: [] }));
   expect(whyOf([...other, ...plain])).toMatch(new RegExp(`: ${where}$`));

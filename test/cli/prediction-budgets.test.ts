@@ -6,11 +6,14 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { model } from "../../fixtures/builder.ts";
 import { duration } from "../../src/ir/format.ts";
 import type { BudgetReport } from "../../src/lint/result.ts";
+import { budgetName } from "../../src/report/budget-text.ts";
 import { bytesOf, headModel } from "./models.ts";
 import { useWorkbench } from "./workbench.ts";
 
 const require = createRequire(import.meta.url);
-const isReport = new Ajv({ allowUnionTypes: true }).compile(require("../../schemas/report.schema.json"));
+const schemas = new Ajv({ allowUnionTypes: true });
+const isReport = schemas.compile(require("../../schemas/report.schema.json"));
+const isComparison = schemas.compile(require("../../schemas/compare-report.schema.json"));
 const bench = useWorkbench();
 /** Findings are not what is looked at here. */
 const alone = ["--ignore", "TC"];
@@ -111,6 +114,35 @@ describe("budgets", () => {
         `(ort-cuda, as-is) ${duration(predicted.microseconds)}`,
       ]);
     }
+  });
+
+  test("of a change are in the figures that the comparison tells of both files as stored, each once", async () => {
+    for (const name of ["misaligned_cnn", "siamese", "resnet50"])
+      bench.folder.write(`${name}.onnx`, readFileSync(`fixtures/zoo/${name}.onnx`));
+    const limits = { gpu: "h200", maxMicroseconds: 1, maxRegression: "1 %" };
+    configure(limits, { ...limits, precision: "fp16" });
+    for (const head of ["siamese.onnx", "resnet50.onnx"]) {
+      const args = ["compare", "misaligned_cnn.onnx", head, ...alone];
+      const json = await bench.tcLint([...args, "-f", "json"]);
+      const report = JSON.parse(json.stdout);
+      expect(isComparison(report), JSON.stringify(isComparison.errors)).toBe(true);
+      const [{ time, stored, budgets }] = report.models;
+      const ofChange = budgets.filter(({ budget }: BudgetReport) => budget === "maxRegression");
+      const figures = (of: typeof time) => ({ predicted: of.share, low: of.shareLow, high: of.shareHigh });
+      expect(ofChange).toMatchObject([
+        { ...figures(stored.time), asStored: true, verdict: "exceeded" },
+        { ...figures(time), verdict: "exceeded" },
+      ]);
+      expect(new Set(budgets.map(budgetName)).size).toBe(budgets.length);
+      const text = await bench.tcLint(args);
+      expect(text.exitCode).toBe(1);
+      expect(text.stdout.match(/^.*at most 1 % slower.*$/gm)).toEqual([
+        expect.stringContaining("(ort-cuda, as stored)"),
+        expect.stringContaining("(ort-cuda, fp16)"),
+      ]);
+    }
+    // Both name what is told of in any case: one limit.
+    expect((await budgetsOf(["resnet50.onnx"])).length).toBe(1);
   });
 
   test("of another GPU are what a run for that GPU says", async () => {

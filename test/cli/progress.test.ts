@@ -1,7 +1,11 @@
 /** When a run says how far it is, and where: by a clock that the test turns. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { Progress, withProgress } from "../../src/cli/progress.ts";
 import { complain } from "../../src/cli/stderr.ts";
+import { temporaryFolder } from "./models.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
@@ -75,6 +79,42 @@ test("elsewhere what goes on for long says so without being told anew", () => {
   vi.advanceTimersByTime(45_000);
   progress.erase();
   expect(seen).toEqual([10, 20, 40].map((seconds) => `after ${seconds} s: large.onnx: comparing …`));
+});
+
+test("a second count of a run's models says what it is of: no model is counted twice", async () => {
+  const { seen, progress } = newRun(true);
+  vi.advanceTimersByTime(1000);
+  progress.show("2 of 3 models: c.onnx: fixing …");
+  progress.enter("linting");
+  progress.show("0 of 3 models: a.onnx");
+  expect(seen).toEqual([
+    `${erased}2 of 3 models: c.onnx: fixing …`,
+    `${erased}linting: 0 of 3 models: a.onnx`,
+  ]);
+});
+
+test("--fix counts what it fixes, and then what it lints", async () => {
+  using folder = temporaryFolder();
+  for (const name of ["a.onnx", "b.onnx"])
+    folder.write(name, readFileSync("fixtures/models/aligned-mlp.onnx"));
+  const shown: string[] = [];
+  const show = vi.spyOn(Progress.prototype, "show").mockImplementation((text) => void shown.push(text));
+  const enter = vi.spyOn(Progress.prototype, "enter").mockImplementation((stage) => void shown.push(stage));
+  const written = vi.spyOn(process.stdout, "write").mockImplementation((_text, ...rest) => {
+    const done: unknown = rest.at(-1);
+    if (typeof done === "function") done();
+    return true;
+  });
+  vi.useRealTimers();
+  try {
+    const paths = ["a.onnx", "b.onnx"].map((name) => path.join(folder.path, name));
+    await main(["--fix", "--no-verify", "--no-config", "--exit-zero", ...paths], new URL("file:///none"));
+  } finally {
+    for (const spy of [show, enter, written]) spy.mockRestore();
+  }
+  const counts = shown.flatMap((text) => /^\d of \d models|^linting$/.exec(text) ?? []);
+  const fixing = counts.slice(0, counts.indexOf("linting"));
+  expect([...new Set(fixing)]).toEqual(["0 of 2 models", "1 of 2 models"]);
 });
 
 test("what is said meanwhile stands on a line of its own, and progress behind it", () => {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { FixEntry } from "../../src/api/fix-report.ts";
+import { h200Calibration } from "../../src/cost/coefficients/h200-cudnn.ts";
 import { duration } from "../../src/ir/format.ts";
 import type { LintReport } from "../../src/lint/result.ts";
 import { eachModel, zooModel } from "../zoo.ts";
@@ -99,6 +100,37 @@ describe("commands of findings", () => {
     expect(stored.stdout).toContain(`Fix: ${report.models[0]?.groups[0]?.fixCommand}.`);
     const { stdout } = await bench.tcLint(["head.onnx", ...wordsOf(flags)]);
     expect(stdout).toContain(`fixable with ${report.models[0]?.groups[0]?.fixCommand}`);
+  });
+
+  test("name a calibration of the target's own GPU, and none of another, which does nothing there", async () => {
+    bench.folder.write("head.onnx", bytesOf(headModel({ rows: "batch" })));
+    const { coefficients, residuals } = h200Calibration;
+    const own = { schema: 1, gpu: "h100", stack: "cudnn", source: "mine", coefficients, residuals };
+    bench.folder.write("own.json", JSON.stringify(own));
+    const flags = [
+      "--calibration",
+      "own.json",
+      "--stack",
+      "cudnn",
+      "--no-stack-guard",
+      "--dim",
+      "batch=8192",
+    ];
+    for (const gpu of ["h100", "h200"]) {
+      const args = ["head.onnx", ...flags, "--gpu", gpu];
+      const report = await bench.jsonOf(args);
+      const { stdout } = await bench.tcLint(["--diff", ...args, "-f", "json"]);
+      const { fixes } = JSON.parse(stdout) as { readonly fixes: readonly FixEntry[] };
+      const named = [
+        ...commandsOf(report).map(([, command]) => command),
+        ...fixes.flatMap(({ account }) => account?.flatMap(({ command }) => command ?? []) ?? []),
+      ];
+      expect(named.length).toBeGreaterThan(1);
+      for (const command of named)
+        expect(command.includes("--calibration own.json"), command).toBe(gpu === "h100");
+      await expectToRun(report, gpu === "h100" ? [] : ["--calibration", "own.json"]);
+      await expectToRun(report);
+    }
   });
 
   test("of what is suppressed name it as well", async () => {

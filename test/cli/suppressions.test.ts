@@ -112,6 +112,21 @@ test("--suppress-rule is about its rules only, and refuses one that nobody knows
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('did you mean "misaligned-gemm"')]);
 });
 
+test("at another target no count is lost, and what was not looked at is named", async () => {
+  await run("m", "--suppress-all");
+  const counts = countsOf();
+  const h200 = "h200/ort-cuda/fp16 rows=4096";
+  for (const flags of [["--suppress-rule", "TC101"], ["--suppress-all"]]) {
+    const { exitCode, stderr } = await run("m", "--gpu", "l4", "--max-warnings", "99", ...flags);
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining(`what was counted at ${h200} stays`)]);
+    expect(countsOf()).toEqual(counts);
+    await run("m", "--gpu", "l4", "--prune-suppressions");
+    expect((await run("m", "--max-warnings", "0")).exitCode).toBe(0);
+  }
+  const { exitCode, stderr } = await run("m", "--gpu", "h200,l4", "--suppress-all");
+  expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining("stays")]);
+});
+
 describe("what is found no more", () => {
   beforeEach(async () => {
     await run("m", "--suppress-all");

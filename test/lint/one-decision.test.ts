@@ -6,6 +6,7 @@ import { rules } from "../../rules/index.ts";
 import { fix } from "../../src/api/fix.ts";
 import { type LintOptions, lint } from "../../src/api/lint.ts";
 
+import { groupBy } from "../../src/ir/group.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { lint as lintOpen } from "../rules/lint.ts";
 import { eachModel, zooModel } from "../zoo.ts";
@@ -78,6 +79,73 @@ describe("what the decision declines", () => {
     const total = left.reduce((all, { microseconds }) => all + (microseconds ?? 0), 0);
     expect(total).toBeLessThanOrEqual(Number(before) - Number(after) + 1);
   });
+
+  eachModel<LintOptions>([
+    ["seg_unet", { gpu: "t4", stack: "inductor" }],
+    ["seg_unet", { gpu: "t4", stack: "tc-runtime" }],
+    ["tcn", { gpu: "t4" }],
+    ["deeplabv3", { gpu: "t4" }],
+  ])(
+    "%s: what may be saved together is no less than its parts, be none of them sure",
+    async (name, options) => {
+      const report = await lint(zooModel(name), { ...options, verbose: true });
+      const whole = /predicted to save (\S+) µs, and may save nothing/;
+      const parts = (report.unlisted?.groups ?? []).filter(({ left }) => whole.test(left ?? ""));
+      const sums = groupBy(parts, ({ left }) => Number(whole.exec(left ?? "")?.[1]));
+      expect(sums.size).toBeGreaterThan(0);
+      // Figures are shown to three digits.
+      for (const [together, own] of sums)
+        expect(own.reduce((sum, { saves }) => sum + (saves?.microseconds ?? 0), 0)).toBeLessThan(
+          together * 1.005,
+        );
+      // Counted alike, be they listed or not; and said alike of the same by --diff.
+      expect((await lint(zooModel(name), options)).uncertain).toEqual(report.uncertain);
+      const { notes } = await fix(zooModel(name), { ...options, dryRun: true });
+      const said = notes.filter(({ message }) => whole.test(message));
+      const ofNotes = said.reduce((sum, { microseconds }) => sum + (microseconds ?? 0), 0);
+      const ofRows = parts.reduce((sum, { saves }) => sum + (saves?.microseconds ?? 0), 0);
+      expect(ofNotes).toBeCloseTo(ofRows, 6);
+    },
+  );
+
+  eachModel<LintOptions>([
+    ["tcn", {}],
+    ["tcn", { gpu: "t4", stack: "inductor" }],
+    ["siamese", {}],
+    ["siamese", { stack: "inductor" }],
+    ["seg_unet", {}],
+    ["c3d", { stack: "inductor" }],
+    ["misaligned_cnn", { stack: "tc-runtime" }],
+    ["seg_unet", { gpu: "t4", stack: "inductor" }],
+  ])(
+    "%s: a declined row has the sizes that --fix would give, and the figures of --diff",
+    async (name, options) => {
+      const { predicted, unlisted } = await lint(zooModel(name), { ...options, verbose: true });
+      const { notes } = await fix(zooModel(name), { ...options, dryRun: true });
+      const padding = new Set(["TC101", "TC102"]);
+      const rows = (unlisted?.findings ?? []).filter(({ code, fix }) => padding.has(code) && fix === "none");
+      const left = notes.filter(({ rule }) => rule !== null && padding.has(rule ?? ""));
+      expect(rows.length).toBeGreaterThan(0);
+      const figures = (list: readonly (readonly [string, number])[]) =>
+        list.map(([at, saved]) => `${at} ${saved.toFixed(6)}`).sort();
+      expect(figures(rows.map(({ node, saves }) => [node, saves?.microseconds ?? 0]))).toEqual(
+        figures(left.map(({ node, microseconds }) => [node ?? "", microseconds ?? 0])),
+      );
+      // Padding is decided for the half that a model is meant to run in, be it told as it is stored.
+      for (const { data } of rows)
+        for (const [padded, own] of [
+          [data["paddedChannels"], data["channels"]],
+          [data["paddedFilters"], data["filters"]],
+          [data["paddedN"], data["n"]],
+          [data["paddedK"], data["k"]],
+        ])
+          if (padded !== own && Number(own) > 4) expect(Number(padded) % 8, JSON.stringify(data)).toBe(0);
+      // Figures of a reason are in what its row is told in.
+      if (predicted.half !== undefined)
+        for (const { message } of left)
+          expect(message).not.toMatch(/in FP16 .* (?:saves? [\d.]+ %|save [\d.]+ µs),/);
+    },
+  );
 
   eachModel(["c3d", "crnn", "misaligned_cnn", "resnext50", "seg_unet", "yolo_w0375"])(
     "%s, as it is stored: nothing is left for the sake of padding that nobody does",

@@ -91,6 +91,7 @@ export async function runFix(
   await writeFixText(() => "\n", flags, false);
   const repaired = new Set(entries.flatMap(({ written, destination }) => (written ? destination : [])));
   const write = (report: LintReport, shown: LintFlags) => writeFixReports(entries, report, shown);
+  progress.enter("linting");
   return Math.max(fixed, await lint(results, { write, repaired, progress }));
 }
 

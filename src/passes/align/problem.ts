@@ -20,7 +20,9 @@ export interface Component {
   readonly products: readonly CostedProduct[];
   /** Chosen sizes of the atoms that are padded; empty where nothing pays. */
   readonly sizes: ReadonlyMap<Atom, number>;
-  /** Of the best padding found, chosen or not. */
+  /** The best padding found, chosen or not. */
+  readonly proposed: ReadonlyMap<Atom, number>;
+  /** Of that. */
   readonly savesMicroseconds: number;
   /** Whether it was not chosen because it may save nothing. */
   readonly isUncertain: boolean;
@@ -125,6 +127,7 @@ export class Problem {
       atoms: this.#atoms,
       products: this.#products,
       sizes: pays && !isUncertain ? kept : none,
+      proposed: kept,
       savesMicroseconds: saved,
       isUncertain,
     };
@@ -133,7 +136,12 @@ export class Problem {
   /** As it is. */
   #left(): Component {
     const [atoms, products] = [this.#atoms, this.#products];
-    return { atoms, products, sizes: none, savesMicroseconds: 0, isUncertain: false };
+    return { atoms, products, sizes: none, proposed: none, savesMicroseconds: 0, isUncertain: false };
+  }
+
+  /** What some sizes save, chosen by whatever pricing. */
+  savedBy(sizes: PaddedSizes): number {
+    return this.#cost(none) - this.#cost(sizes);
   }
 
   #candidatesOf(atom: Atom): readonly number[] {

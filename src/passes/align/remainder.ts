@@ -8,14 +8,14 @@ import type { ProductWork } from "../../ops/work.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { Whole } from "../../workload/within-whole.ts";
 import type { PassContext, Pricing } from "../pass.ts";
-import { choosePadding, type MeasuredWork } from "./choose.ts";
+import type { MeasuredWork } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
-import { atomsOfProduct } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 import { safeRelations } from "./safe-relations.ts";
+import { Together } from "./together.ts";
 
 export interface Reason {
   /**
@@ -33,12 +33,16 @@ export interface Reason {
   readonly message: string;
   /** Set where it would be padded together with others: what all of them would save. */
   readonly whole?: Whole | undefined;
+  /** Set with it: the product's sizes then. */
+  readonly padded?: ProductWork<number> | undefined;
 }
 
 export interface RemainderInput {
   readonly facts: Facts;
   readonly work: MeasuredWork;
   readonly pricing: Pricing;
+  /** In what figures are told, where that is another than what padding is decided in: `decidedIn`. */
+  readonly told?: { readonly pricing: Pricing; readonly decidedIn: string } | undefined;
   /** As the pass is told it. */
   readonly leftOut?: PassContext["leftOut"] | undefined;
 }
@@ -48,40 +52,33 @@ export function explainer({
   facts,
   work,
   pricing,
+  told,
   leftOut,
 }: RemainderInput): (product: CostedProduct) => Reason {
   const { relations } = safeRelations(facts);
   if (leftOut !== undefined) blockLeftOut(partNames(work.products, relations), leftOut);
-  const atoms = freeAtoms(relations);
+  const place = { relations, atoms: freeAtoms(relations), work };
   // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
   const unbounded = { ...pricing, leastMicroseconds: 0 };
   const times = new ItemTimes(relations, unbounded);
-  const paying = componentOf(choosePadding(relations, atoms, work, unbounded, { times }).components);
-  const inside = componentOf(
-    choosePadding(relations, atoms, work, unbounded, { edges: false, times }).components,
-  );
-  const wholes = new Map<Component, Whole>();
-  const wholeOf = (component: Component) => {
-    const whole = wholes.get(component) ?? { microseconds: component.savesMicroseconds };
-    wholes.set(component, whole);
-    return whole;
-  };
-  const isPadded = (product: CostedProduct, component: Component | undefined) =>
-    [...atomsOfProduct(product, relations)].some((atom) => component?.sizes.has(atom));
+  const paying = new Together(place, unbounded, { times }, told?.pricing);
+  const inside = new Together(place, unbounded, { edges: false, times }, told?.pricing);
   return (product) => {
     if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);
     if (blocked.length > 0) return { kind: "forbidden", message: `blocked: ${blocked.join("; ")}` };
-    const component = paying.get(product);
-    if (component !== undefined && isPadded(product, component))
+    const component = paying.of(product);
+    if (component !== undefined && paying.isPadded(product))
       return component.savesMicroseconds < pricing.leastMicroseconds
-        ? tooLittle(wholeOf(component), pricing)
+        ? asPart(product, component, paying, (whole) => tooLittle(whole, pricing, told))
         : otherAxis;
-    if (component?.isUncertain === true) return mayBeNothing(component);
-    const within = inside.get(product);
-    if (within?.isUncertain === true) return mayBeNothing(within);
-    if (isPadded(product, within)) {
+    for (const solved of [paying, inside]) {
+      const unsure = solved.of(product);
+      if (unsure?.isUncertain === true)
+        return asPart(product, unsure, solved, (whole) => mayBeNothing(unsure, whole, told));
+    }
+    if (inside.isPadded(product)) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
     }
@@ -90,16 +87,21 @@ export function explainer({
   };
 }
 
+/** Products of one component are padded together: what that saves is said of each of them, and is one saving. */
+function asPart(
+  product: CostedProduct,
+  component: Component,
+  solved: Together,
+  reasonOf: (whole: Whole) => Reason,
+): Reason {
+  const whole = solved.wholeOf(component) ?? { microseconds: component.savesMicroseconds };
+  return { ...reasonOf(whole), whole, padded: solved.paddedIn(component, product) };
+}
+
 const elsewhere: Reason = {
   kind: "elsewhere",
   message: "it is in a subgraph or a function, where axes are not followed",
 };
-
-function componentOf(components: readonly Component[]): Map<CostedProduct, Component> {
-  return new Map(
-    components.flatMap((component) => component.products.map((product) => [product, component] as const)),
-  );
-}
 
 /** What its component saves is enough: this is what is left of the product then. */
 const otherAxis: Reason = {
@@ -107,20 +109,36 @@ const otherAxis: Reason = {
   message: "its other axes are padded; padding this one as well costs more than it saves",
 };
 
-/** Products of one component are padded together: what that saves is said of each of them, and is one saving. */
-function mayBeNothing({ savesMicroseconds: saves, products: { length: count } }: Component): Reason {
+function mayBeNothing(
+  { products: { length: count } }: Component,
+  { microseconds }: Whole,
+  told: RemainderInput["told"],
+): Reason {
   const what = count > 1 ? `padding ${count} products together` : "padding";
-  const does = `${what}, with what it costs around ${count > 1 ? "them" : "it"}, is predicted to`;
-  if (saves < 0) return { kind: "uncertain", message: `${does} cost ${duration(-saves)}` };
-  const message = `${does} save ${duration(saves)}, and may save nothing: its interval reaches 0`;
+  const does = `${what}, with what it costs around ${count > 1 ? "them" : "it"},`;
+  const saves = `is predicted to ${microseconds < 0 ? "cost" : "save"} ${duration(Math.abs(microseconds))}`;
+  const message =
+    told === undefined
+      ? `${does} ${saves}, and may save nothing: its interval reaches 0`
+      : `in ${told.decidedIn} ${does} may save nothing: its interval reaches 0; as stored it ${saves}`;
   return { kind: "uncertain", message };
 }
 
-function tooLittle(whole: Whole, { leastMicroseconds, modelMicroseconds }: Pricing): Reason {
-  const share = (100 * whole.microseconds) / modelMicroseconds;
-  const least = (100 * leastMicroseconds) / modelMicroseconds;
-  const message = `below --min-saving: with what it costs around it, padding saves ${share.toPrecision(2)} % of the model's time, less than ${least.toPrecision(2)} %`;
-  return { kind: "min-saving", message, whole };
+function tooLittle(
+  { microseconds }: Whole,
+  { leastMicroseconds, modelMicroseconds }: Pricing,
+  told: RemainderInput["told"],
+): Reason {
+  const partOf = (time: number, model: number) => `${((100 * time) / model).toPrecision(2)} %`;
+  if (told !== undefined) {
+    const part = partOf(Math.abs(microseconds), told.pricing.modelMicroseconds);
+    const saves = `${microseconds < 0 ? "costs" : "saves"} ${part} of the model's time`;
+    const message = `in ${told.decidedIn} below --min-saving; as stored padding, with what it costs around it, ${saves}`;
+    return { kind: "min-saving", message };
+  }
+  const [share, least] = [microseconds, leastMicroseconds].map((time) => partOf(time, modelMicroseconds));
+  const message = `below --min-saving: with what it costs around it, padding saves ${share} of the model's time, less than ${least}`;
+  return { kind: "min-saving", message };
 }
 
 /** `97: LogSoftmax "p" normalizes over it`: what forbids padding the axes that are off the multiple. */

@@ -1,0 +1,68 @@
+/** @file What is padded together, and what that saves in whatever figures are told in. */
+import type { Atom } from "../../ir/axis.ts";
+import { once } from "../../ir/once.ts";
+import type { ProductWork } from "../../ops/work.ts";
+import type { CostedProduct } from "../../workload/product.ts";
+import type { Whole } from "../../workload/within-whole.ts";
+import type { Pricing } from "../pass.ts";
+import { type ChoiceOptions, type MeasuredWork, problemsOf } from "./choose.ts";
+import { atomsOfProduct, paddedWork } from "./padded.ts";
+import type { Component } from "./problem.ts";
+import type { Relations } from "./relate.ts";
+
+interface Place {
+  readonly relations: Relations;
+  readonly atoms: ReadonlySet<Atom>;
+  readonly work: MeasuredWork;
+}
+
+export class Together {
+  readonly #place: Place;
+  readonly #pricing: Pricing;
+  readonly #byProduct = new Map<CostedProduct, Component>();
+  readonly #wholes = new Map<Component, () => Whole>();
+
+  /** Padding is decided by `pricing`; `told`: what it saves is told in, where that is another. */
+  constructor(place: Place, pricing: Pricing, options: ChoiceOptions, told: Pricing | undefined) {
+    const { relations, atoms, work } = place;
+    this.#place = place;
+    this.#pricing = pricing;
+    const components = problemsOf(relations, atoms, work, pricing, options).map((each) => each.solve());
+    const { edges } = options;
+    // Of the same atoms, in the same order.
+    const asTold = once(() =>
+      told === undefined
+        ? []
+        : problemsOf(relations, atoms, work, told, edges === undefined ? {} : { edges }),
+    );
+    for (const [index, component] of components.entries()) {
+      for (const product of component.products) this.#byProduct.set(product, component);
+      this.#wholes.set(
+        component,
+        once(() => {
+          const microseconds = asTold()[index]?.savedBy(component.proposed) ?? component.savesMicroseconds;
+          return { microseconds };
+        }),
+      );
+    }
+  }
+
+  of(product: CostedProduct): Component | undefined {
+    return this.#byProduct.get(product);
+  }
+
+  isPadded(product: CostedProduct): boolean {
+    const component = this.of(product);
+    return [...atomsOfProduct(product, this.#place.relations)].some((atom) => component?.sizes.has(atom));
+  }
+
+  /** What padding the component saves: one object a component. */
+  wholeOf(component: Component): Whole | undefined {
+    return this.#wholes.get(component)?.();
+  }
+
+  /** The product as the component would have it. */
+  paddedIn(component: Component, product: CostedProduct): ProductWork<number> | undefined {
+    return paddedWork(product, this.#place.relations, component.proposed, this.#pricing.bindings);
+  }
+}
