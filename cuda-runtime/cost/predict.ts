@@ -60,14 +60,14 @@ export function waitMicroseconds(rounds: number, { clocksPerMicrosecond }: PlanT
 // h100-runtime-batches.jsonl; `node scripts/run.mjs bench/fit-runs.ts`).
 
 /** Of the time that a launch's bytes take from DRAM, what nothing hides in a model: operands arrive while its own pipeline fills. */
-const exposedShare = 1.04;
+const exposedShare = 1.02;
 /** Bytes of a launch that this is true of: its beginning and its end. */
 const mostExposedBytes = 3e6;
 /**
  * Between a launch and the one that it depends on, beside its own launch. Chains of element-wise operations begin while the launch before drains: they take
  * less than by themselves.
  */
-const betweenMicroseconds = { built: 0.1, ptx: -0.25 } as const;
+const betweenMicroseconds = { built: 0.07, ptx: -0.11 } as const;
 /** From the graph's launch until its first kernel runs: the first kernels of 19 models take 2.5 to 4.3 µs more than by themselves (h100-model-steps.jsonl). */
 const runStartMicroseconds = 3.3;
 

@@ -63,7 +63,9 @@ export function suppress(
 }
 
 function unseenOf(models: readonly FoundModel[], next: Suppressions): string[] {
-  const unseen = models.flatMap(({ key, at }) => next.get(key)?.at.filter((each) => !at.includes(each)) ?? []);
+  const unseen = models.flatMap(
+    ({ key, at }) => next.get(key)?.at.filter((each) => !at.includes(each)) ?? [],
+  );
   return [...new Set(unseen)].sort();
 }
 
