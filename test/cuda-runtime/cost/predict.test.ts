@@ -22,6 +22,7 @@ import { sumsInTeam } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import { emitGather } from "../../../cuda-runtime/kernels/movement/gather.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
+import { measuredRows } from "./measured-ways.ts";
 
 function actionsOf(emit: (set: Operands) => void, target = h200): Action[] {
   const set = new DraftOperands(target);
@@ -150,9 +151,32 @@ describe("a pass over memory", () => {
     const expected = passMicroseconds({ bytes: 2 ** 22 }, h200);
     expect(aloneMicroseconds({ kind: "clear", view }, h200)).toBe(expected);
     const inModel = predictedMicroseconds({ kind: "clear", view }, h200);
-    expect(inModel).toBeCloseTo(expected + 0.15 + (0.8 * 2 ** 22) / h200.bandwidth.dram, 9);
+    expect(inModel).toBeCloseTo(expected + 0.07 + (1.02 * 3e6) / h200.bandwidth.dram, 9);
     const first = predictedMicroseconds({ kind: "clear", view, opensRun: true }, h200);
     expect(first).toBeCloseTo(inModel + 3.3, 9);
+  });
+
+  it("reads what the launches before left in the L2 as fast as chains of whole models do, and the rest from DRAM", () => {
+    const h100 = machineNamed("h100");
+    const isLeftInL2 = true;
+    const chains = measuredRows<{ kernel?: string; own: number; bytes: number }>(
+      "h100-batch-launches.jsonl",
+    ).filter(({ kernel }) => kernel?.startsWith("chain_"));
+    for (const [least, most] of [
+      [4e6, 16e6],
+      [16e6, 32e6],
+      [36e6, 46e6],
+      [50e6, 100e6],
+    ] as const) {
+      const ratios = chains
+        .filter(({ bytes }) => bytes >= least && bytes < most)
+        .map(({ bytes, own }) => passMicroseconds({ bytes, isLeftInL2 }, h100) / own)
+        .sort((a, b) => a - b);
+      expect(ratios.length).toBeGreaterThan(8);
+      const median = ratios[Math.floor(ratios.length / 2)] ?? Number.NaN;
+      expect(Math.abs(median - 1), `${least / 1e6} to ${most / 1e6} MB`).toBeLessThan(0.3);
+    }
+    expect(passMicroseconds({ bytes: 1e8, isLeftInL2 }, h100)).toBe(passMicroseconds({ bytes: 1e8 }, h100));
   });
 
   it("counts a view once, and elements that repeat once", () => {
