@@ -53,8 +53,11 @@ export const settingOptions = {
     "Sizes:",
     "Size of a symbolic dimension, such as batch=32, or several: batch=1,8,32; repeatable",
   ),
-  select: texts("Rules:", "Only these rules: codes, names, or prefixes of codes (TC1), separated by commas"),
-  ignore: texts("Rules:", "All but these rules"),
+  select: texts(
+    "Rules:",
+    "Tell only these rules: codes, names, or prefixes of codes (TC1), separated by commas. --fix repairs all that it can",
+  ),
+  ignore: texts("Rules:", "Tell all but these rules"),
   "min-saving": text("Rules:", "Sum up findings that save less of the model's time than this (default 0.5%)"),
   "error-share": text(
     "Rules:",

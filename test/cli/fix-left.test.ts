@@ -69,8 +69,9 @@ describe("a product that --fix leaves off the multiple", () => {
       ["TC101", "first", "kept"],
       ["TC101", "second", "kept"],
     ]);
+    // Decided in half, told as stored.
     const reason =
-      /below --min-saving: with what it costs around it, padding saves [\d.]+ % of the model's time, less than 90 %/;
+      /in FP16 below --min-saving; as stored padding, with what it costs around it, saves [\d.]+ % of the model's time/;
     for (const { message } of left) expect(message).toMatch(reason);
     expect(text).toMatch(reason);
     expect(text.match(/left {3}TC101 "first", "second"/g)).toHaveLength(1);
@@ -193,9 +194,10 @@ it("padding that may save nothing is said to be of several products where these 
   const reasons = [...stdout.matchAll(/^ {2}left {3}.*\): (.*predicted to save .*)$/gm)].map(
     ([, why]) => why,
   );
-  expect(reasons.length).toBeGreaterThan(1);
+  expect(reasons.length).toBeGreaterThan(0);
+  // Decided in half, told as stored.
   for (const why of reasons)
     expect(why).toMatch(
-      /padding \d+ products together, with what it costs around them, is predicted to save [1-9]\d*(\.\d*[1-9])? µs, and may/,
+      /^in FP16 padding \d+ products together, with what it costs around them, may save nothing: its interval reaches 0; as stored it is predicted to save \d*\.?\d*[1-9] µs$/,
     );
 });
