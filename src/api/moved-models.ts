@@ -22,14 +22,16 @@ export function located(
   const entries = new Map<string, SuppressedModel>();
   const keys = new Set(models.map(({ key }) => key));
   const dead = new Set([...file.keys()].filter((key) => !keys.has(key) && !context.isThere(key)));
-  const { byDigest, largestFirst } = digestsOf(dead, file);
+  const { byName, largestFirst } = namesOf(dead, file);
   const ambiguous = new Set<string>();
   const moved: { from: string; to: string }[] = [];
   for (const model of models) {
     const entry = file.get(model.key);
     if (entry !== undefined) entries.set(model.key, entry);
     if (entry !== undefined || !model.isWhole) continue;
-    const same = firstOf(largestFirst, (codes) => nonEmpty(byDigest.get(digestOf(model, codes))));
+    const same = firstOf(largestFirst, (codes) =>
+      nonEmpty(byName.get(nameOf(codes, digestOf(model, codes)))),
+    );
     const from = same?.[0];
     const known = from === undefined ? undefined : file.get(from);
     if (from === undefined || known === undefined) continue;
@@ -51,17 +53,24 @@ export function located(
   return { entries, moved, gone: [...dead].filter((key) => !unsure.includes(key)), unsure };
 }
 
-function digestsOf(keys: Iterable<string>, file: Suppressions) {
-  const byDigest = new Map<string, string[]>();
+function namesOf(keys: Iterable<string>, file: Suppressions) {
+  const byName = new Map<string, string[]>();
   const ruleSets = new Map<string, readonly string[]>();
   for (const key of keys) {
     const { digest = "", rules } = file.get(key) ?? {};
     if (digest === "" || rules === undefined) continue;
-    ruleSets.set([...rules.keys()].sort().join(), [...rules.keys()]);
-    byDigest.set(digest, [...(byDigest.get(digest) ?? []), key]);
+    const codes = [...rules.keys()].sort();
+    ruleSets.set(codes.join(), codes);
+    const name = nameOf(codes, digest);
+    byName.set(name, [...(byName.get(name) ?? []), key]);
   }
   // Of two that a model may have been, the one with more of its rules: the other is left for whom it fits alone.
-  return { byDigest, largestFirst: [...ruleSets.values()].sort((a, b) => b.length - a.length) };
+  return { byName, largestFirst: [...ruleSets.values()].sort((a, b) => b.length - a.length) };
+}
+
+/** With the rules: findings of one rule have the digest of these and of none of another's, too. */
+function nameOf(codes: readonly string[], digest: string): string {
+  return [...codes, digest].join();
 }
 
 /** Whether a run that does not know `model` by its findings may say too little of it. */
