@@ -28,7 +28,7 @@ function leftMicroseconds(bytes: number, { bandwidth, l2Bytes }: PlanTarget): nu
   const { whole, none, rate } = leftInL2;
   const held = Math.min(bytes, whole * l2Bytes) / (rate * bandwidth.l2);
   const lost = Math.min(1, Math.max(0, (bytes / l2Bytes - whole) / (none - whole)));
-  return Math.max(held, (1 - lost) * held + (lost * bytes) / bandwidth.dram);
+  return (1 - lost) * held + (lost * bytes) / bandwidth.dram;
 }
 
 /** Of a kernel that moves little, beside its launch: bench/results/gpu-norm-fp16.json and gpu-chain.json. */
@@ -56,8 +56,8 @@ export function waitMicroseconds(rounds: number, { clocksPerMicrosecond }: PlanT
   return (rounds * roundClocks) / clocksPerMicrosecond;
 }
 
-// Of whole runs on an H100 from a cold L2, 2026-11-28: 36 models as exported, and 33 at batch 8 and at 32 (bench/measurements/h100-runtime-models.jsonl,
-// h100-runtime-batches.jsonl; `node scripts/run.mjs bench/fit-runs.ts`).
+// Of whole runs on an H100 from a cold L2, 2026-11-28: 36 models as exported, and 33 at batch 8 and at 32 (bench/measurements/h100-runtime-batches.jsonl;
+// `node scripts/run.mjs bench/fit-runs.ts`).
 
 /** Of the time that a launch's bytes take from DRAM, what nothing hides in a model: operands arrive while its own pipeline fills. */
 const exposedShare = 1.02;
@@ -69,7 +69,7 @@ const mostExposedBytes = 3e6;
  */
 const betweenMicroseconds = { built: 0.07, ptx: -0.11 } as const;
 /** From the graph's launch until its first kernel runs: the first kernels of 19 models take 2.5 to 4.3 µs more than by themselves (h100-model-steps.jsonl). */
-const runStartMicroseconds = 3.3;
+export const runStartMicroseconds = 3.3;
 
 /** As part of a model's run: later than by itself, by what nothing hides. */
 export function predictedMicroseconds(action: Action, target: PlanTarget): number {

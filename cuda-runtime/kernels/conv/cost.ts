@@ -92,11 +92,11 @@ export function productMicroseconds(problem: ConvProblem, cut: ConvCut, target: 
     computeMicroseconds(cut, { perProcessor, together }, target),
     ...memoryMicroseconds(problem, cut, target),
   ]);
-  // Partial sums go out as they are.
   const storeWidth = storeWidthOf(problem);
   // Where they are no vectors, a thread goes through those that the tile has beside the last one, too.
   const wide = storeWidth === 8 ? Math.min(problem.filters, tile.filters) : tile.filters;
   const perThread = (tile.rows * wide) / threadsOf(tile);
+  // Partial sums go out as they are.
   const clocks = splits > 1 ? 0 : storeClocks[storeWidth];
   const epilogues = ((perProcessor / together) * perThread * clocks) / target.clocksPerMicrosecond;
   const stored = Math.max(0, epilogues - drainMicroseconds);
@@ -131,7 +131,7 @@ const endOfPartial = 0.5;
  * (bench/measurements/h100-conv-odd.jsonl).
  */
 const sideBySideClocks = { 8: 0, 2: 0.36, 1: 0.44 } as const;
-/** Of tiles of 32 columns: 30 filters on images of batch 8 and 32 took 1.2 to 2.7 clocks a result longer (bench/measurements/h100-runtime-batches.jsonl). */
+/** Of tiles of 32 columns: 30 filters on images of batch 8 and 32 took 1.2 to 2.7 clocks a result longer (bench/measurements/h100-batch-launches.jsonl). */
 const narrowSideBySideClocks = { 8: 0, 2: 1.7, 1: 0.44 } as const;
 const narrowColumns = 32;
 

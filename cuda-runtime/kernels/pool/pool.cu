@@ -37,26 +37,6 @@ template <int KIND, int WIDTH> struct Pooled {
   }
 };
 
-// Neighbours as one load: 16 bytes, or a pair of halves.
-template <typename E, int WIDTH> __device__ __forceinline__ void loadLanes(float (&v)[WIDTH], const E* from) {
-  if constexpr (WIDTH == 2) {
-    const unsigned both = *reinterpret_cast<const unsigned*>(from);
-    v[0] = toFloat(reinterpret_cast<const E*>(&both)[0]), v[1] = toFloat(reinterpret_cast<const E*>(&both)[1]);
-  } else {
-    loadAll<E, WIDTH>(v, from);
-  }
-}
-
-template <typename E, int WIDTH> __device__ __forceinline__ void storeLanes(const float (&v)[WIDTH], E* to) {
-  if constexpr (WIDTH == 2) {
-    unsigned both;
-    reinterpret_cast<E*>(&both)[0] = fromFloat<E>(v[0]), reinterpret_cast<E*>(&both)[1] = fromFloat<E>(v[1]);
-    *reinterpret_cast<unsigned*>(to) = both;
-  } else {
-    storeAll<E, WIDTH>(v, to);
-  }
-}
-
 template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolVectors(const PoolParams& p) {
   constexpr int kAtOnce = 4;
   const unsigned thread = blockIdx.x * 128 + threadIdx.x;
@@ -82,7 +62,7 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolV
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           const int width = min(max(first + min(kw + i, p.kernel[2] - 1) * p.dilation[2], 0), p.input[2] - 1);
-          loadLanes<E, WIDTH>(v[i], row + static_cast<int64_t>(width) * p.xAxes[2]);
+          loadAll<E, WIDTH>(v[i], row + static_cast<int64_t>(width) * p.xAxes[2]);
         }
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
@@ -97,7 +77,7 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolV
   pooled.finish(p.countPads ? countedPositions(p, spot) : count, p.power);
   E* y = static_cast<E*>(p.y) + static_cast<int64_t>(spot.batch) * p.yBatch + static_cast<int64_t>(spot.at[0]) * p.yAxes[0] +
          static_cast<int64_t>(spot.at[1]) * p.yAxes[1] + static_cast<int64_t>(spot.at[2]) * p.yAxes[2] + spot.channel;
-  storeLanes<E, WIDTH>(pooled.v, y);
+  storeAll<E, WIDTH>(pooled.v, y);
 }
 
 // LANES neighbours as one load, and all loads of a window in flight at once. Positions outside the image read its edge: a maximum takes them, since a
