@@ -39,11 +39,10 @@ export class Fitted {
 
   /** `calibrations` by preference; the committed one comes last. */
   constructor(target: Target, calibrations: readonly Calibration[]) {
-    const all = [...calibrations, h200Calibration];
-    const own = all.filter((each) => isOf(each, target));
-    this.#calibrations = own.length > 0 ? own : all.filter((each) => isKin(each, target));
-    this.#near = this.#calibrations.filter(({ stack }) => serves(stack, target));
-    this.kinship = own.length > 0 ? "measured" : this.#near.length > 0 ? "same-generation" : "datasheet";
+    const { isOwn, used } = usedOf(calibrations, target);
+    this.#calibrations = used;
+    this.#near = used.filter(({ stack }) => serves(stack, target));
+    this.kinship = isOwn ? "measured" : this.#near.length > 0 ? "same-generation" : "datasheet";
     this.coefficients = this.#calibrations
       .toReversed()
       .reduce<Coefficients>(
@@ -86,17 +85,18 @@ function serves(stack: string, { stack: { kernels, comparedIn } }: Target): bool
   return stack === kernels || comparedIn !== null;
 }
 
-function isOf({ gpu, stack }: Calibration, target: Target): boolean {
-  return gpu === target.gpu.id && stack === target.stack.kernels;
+/** Those that were measured on the target itself; where none was, those of its generation. With what is committed. */
+function usedOf(calibrations: readonly Calibration[], target: Target) {
+  const all = [...calibrations, h200Calibration];
+  const own = all.filter(({ gpu, stack }) => gpu === target.gpu.id && stack === target.stack.kernels);
+  if (own.length > 0) return { isOwn: true, used: own };
+  const kin = all.filter(({ gpu }) => findGpu(gpu)?.computeCapability === target.gpu.computeCapability);
+  return { isOwn: false, used: kin };
 }
 
-function isKin({ gpu }: Calibration, target: Target): boolean {
-  return findGpu(gpu)?.computeCapability === target.gpu.computeCapability;
-}
-
-/** Whether a target's times come from it in any part: they do not where what is committed was measured on the target itself, and it was not. */
+/** Whether a target's times come from it in any part. */
 export function isUsedFor(calibration: Calibration, target: Target): boolean {
-  return isOf(calibration, target) || (isKin(calibration, target) && !isOf(h200Calibration, target));
+  return usedOf([calibration], target).used.includes(calibration);
 }
 
 /** `over` where it has a number, else `base`. */

@@ -3,6 +3,7 @@ import type { Facts } from "../../facts/infer.ts";
 import { type Atom, type Axis, atomsOf, sizeOfAxis } from "../../ir/axis.ts";
 import { duration } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
+import { once } from "../../ir/once.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
 import type { CostedProduct } from "../../workload/product.ts";
@@ -62,7 +63,7 @@ export function explainer({
   const unbounded = { ...pricing, leastMicroseconds: 0 };
   const times = new ItemTimes(relations, unbounded);
   const paying = new Together(place, unbounded, { times }, told?.pricing);
-  const inside = new Together(place, unbounded, { edges: false, times }, told?.pricing);
+  const inside = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
   return (product) => {
     if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
@@ -73,12 +74,12 @@ export function explainer({
       return component.savesMicroseconds < pricing.leastMicroseconds
         ? asPart(product, component, paying, (whole) => tooLittle(whole, pricing, told))
         : otherAxis;
-    for (const solved of [paying, inside]) {
-      const unsure = solved.of(product);
+    for (const solved of [() => paying, inside]) {
+      const unsure = solved().of(product);
       if (unsure?.isUncertain === true)
-        return asPart(product, unsure, solved, (whole) => mayBeNothing(unsure, whole, told));
+        return asPart(product, unsure, solved(), (whole) => mayBeNothing(unsure, whole, told));
     }
-    if (inside.isPadded(product)) {
+    if (inside().isPadded(product)) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
     }
@@ -94,7 +95,7 @@ function asPart(
   solved: Together,
   reasonOf: (whole: Whole) => Reason,
 ): Reason {
-  const whole = solved.wholeOf(component) ?? { microseconds: component.savesMicroseconds };
+  const whole = solved.wholeOf(component);
   return { ...reasonOf(whole), whole, padded: solved.paddedIn(component, product) };
 }
 

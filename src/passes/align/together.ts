@@ -7,7 +7,7 @@ import type { Whole } from "../../workload/within-whole.ts";
 import type { Pricing } from "../pass.ts";
 import { type ChoiceOptions, type MeasuredWork, problemsOf } from "./choose.ts";
 import { atomsOfProduct, paddedWork } from "./padded.ts";
-import type { Component } from "./problem.ts";
+import type { Component, Problem } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 
 interface Place {
@@ -19,32 +19,22 @@ interface Place {
 export class Together {
   readonly #place: Place;
   readonly #pricing: Pricing;
+  readonly #components: readonly Component[];
+  readonly #asTold: () => readonly Problem[];
   readonly #byProduct = new Map<CostedProduct, Component>();
-  readonly #wholes = new Map<Component, () => Whole>();
+  readonly #wholes = new Map<Component, Whole>();
 
   /** Padding is decided by `pricing`; `told`: what it saves is told in, where that is another. */
   constructor(place: Place, pricing: Pricing, options: ChoiceOptions, told: Pricing | undefined) {
     const { relations, atoms, work } = place;
     this.#place = place;
     this.#pricing = pricing;
-    const components = problemsOf(relations, atoms, work, pricing, options).map((each) => each.solve());
-    const { edges } = options;
-    // Of the same atoms, in the same order.
-    const asTold = once(() =>
-      told === undefined
-        ? []
-        : problemsOf(relations, atoms, work, told, edges === undefined ? {} : { edges }),
-    );
-    for (const [index, component] of components.entries()) {
+    this.#components = problemsOf(relations, atoms, work, pricing, options).map((each) => each.solve());
+    for (const component of this.#components)
       for (const product of component.products) this.#byProduct.set(product, component);
-      this.#wholes.set(
-        component,
-        once(() => {
-          const microseconds = asTold()[index]?.savedBy(component.proposed) ?? component.savesMicroseconds;
-          return { microseconds };
-        }),
-      );
-    }
+    // Of the same atoms, in the same order. Times by `pricing` are none of these.
+    const { times: _, ...others } = options;
+    this.#asTold = once(() => (told === undefined ? [] : problemsOf(relations, atoms, work, told, others)));
   }
 
   of(product: CostedProduct): Component | undefined {
@@ -57,8 +47,13 @@ export class Together {
   }
 
   /** What padding the component saves: one object a component. */
-  wholeOf(component: Component): Whole | undefined {
-    return this.#wholes.get(component)?.();
+  wholeOf(component: Component): Whole {
+    const known = this.#wholes.get(component);
+    if (known !== undefined) return known;
+    const told = this.#asTold()[this.#components.indexOf(component)];
+    const whole = { microseconds: told?.savedBy(component.proposed) ?? component.savesMicroseconds };
+    this.#wholes.set(component, whole);
+    return whole;
   }
 
   /** The product as the component would have it. */
