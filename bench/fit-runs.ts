@@ -4,11 +4,12 @@
  *     node scripts/run.mjs bench/fit-runs.ts
  *
  * Reads bench/measurements/h100-runtime-batches.jsonl and prints, for each limit of exposed bytes, the best constants and how far off runs are then. Models
- * whose launches are priced a fifth short by themselves say nothing of what is between launches, and are judged but not fitted to.
+ * whose launches are priced a fifth off by themselves say nothing of what is between launches, and are judged but not fitted to.
  */
 import { readFileSync } from "node:fs";
-import { medianOf } from "../src/gpu/prove/judge.ts";
+import { runStartMicroseconds } from "../cuda-runtime/cost/predict.ts";
 import { machineNamed } from "../src/hardware/machine.ts";
+import { errorText } from "./prediction-errors.ts";
 
 /** Kind (1: a chain), microseconds by itself and as part of the run, bytes. */
 type LaunchRow = readonly [kind: number, alone: number, inRun: number, bytes: number];
@@ -20,9 +21,8 @@ interface RunRow {
 }
 type Constants = readonly [built: number, chain: number, exposed: number];
 
-const startMicroseconds = 3.3;
 const isPoor = /^(c3d|seg_unet|tcn|crnn)$/;
-/** Runs of one image weigh as much as those of both batches. */
+/** Of a run as exported, which is what is priced most; of a batch 1. */
 const weightOfOne = 4;
 const { dram } = machineNamed("h100").bandwidth;
 
@@ -36,15 +36,11 @@ const batches = [...new Set(rows.map(({ batch }) => batch))];
 for (const limit of [1e6, 2e6, 3e6, 4e6, 8e6]) {
   const best = descend((constants) => lossOf(constants, limit));
   const off = batches.map((batch) => {
-    const errors = rows
-      .filter((row) => row.batch === batch)
-      .map((row) => Math.abs(ratioOf(row, best, limit) - 1));
-    return `batch ${batch}: ${(100 * medianOf(errors)).toFixed(1)} %`;
+    const ratios = rows.filter((row) => row.batch === batch).map((row) => ratioOf(row, best, limit));
+    return `batch ${batch} ${errorText(ratios)}`;
   });
   const [built, chain, exposed] = best.map((value) => value.toFixed(2));
-  console.log(
-    `${limit / 1e6} MB: between ${built} and ${chain}, exposed ${exposed}; median error, ${off.join(", ")}`,
-  );
+  console.log(`${limit / 1e6} MB: between ${built} and ${chain}, exposed ${exposed}; ${off.join("; ")}`);
 }
 
 function ratioOf(
@@ -56,7 +52,7 @@ function ratioOf(
     ([kind, alone, , bytes]) =>
       alone + (kind === 1 ? chain : built) + (exposed * Math.min(bytes, limit)) / dram,
   );
-  return own.reduce((sum, each) => sum + each, startMicroseconds) / microseconds;
+  return own.reduce((sum, each) => sum + each, runStartMicroseconds) / microseconds;
 }
 
 function lossOf(constants: Constants, limit: number): number {
