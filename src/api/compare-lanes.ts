@@ -6,6 +6,7 @@ import type { LintPlan } from "../settings/lint-plan.ts";
 import type { CompareRequest, Taken } from "./compare-all.ts";
 import { comparePair, failedPair, type Pair, type PairOutcome } from "./compare-pair.ts";
 import { prepare } from "./prepare.ts";
+import { refusalOf } from "./refuse.ts";
 import { progressText, Tally } from "./tally.ts";
 import { withTimelines } from "./timelines.ts";
 import { Slot } from "./worker-pool.ts";
@@ -81,8 +82,12 @@ async function here(pair: Pair, plan: LintPlan, limits: LaneRequest["limits"]): 
   );
 }
 
-function inThread(slot: Slot<PairOutcome>, pair: Pair, plan: LintPlan): Promise<PairOutcome> {
+async function inThread(slot: Slot<PairOutcome>, pair: Pair, plan: LintPlan): Promise<PairOutcome> {
   const { base, head } = pair;
+  for (const name of ["base", "head"] as const) {
+    const side = pair[name];
+    if (side?.plan.refused !== undefined) return failedPair(pair, name, side, refusalOf(side.plan));
+  }
   const failed = (error: unknown) => {
     if (head !== undefined) return failedPair(pair, "head", head, error);
     if (base !== undefined) return failedPair(pair, "base", base, error);

@@ -10,6 +10,7 @@ import { threads } from "../limits/threads.ts";
 import type { LintOutcome, LintPlan } from "../settings/lint-plan.ts";
 import { scenarioName } from "../settings/scenarios.ts";
 import { failureOf } from "./failed-report.ts";
+import { refusalOf } from "./refuse.ts";
 import { type Progress, Tally } from "./tally.ts";
 import { laidToPlugins, ThreadEnded } from "./thread-end.ts";
 
@@ -39,11 +40,7 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
         const plan = plans[index];
         if (plan === undefined) break;
         tally.begin(index, labelOf(plan));
-        outcomes[index] = await slot.run(plan, {
-          path: plan.path,
-          doing: "linting",
-          failed: (error) => failureOf(plan, laidToPlugins(plan, error)),
-        });
+        outcomes[index] = await lintIn(slot, plan);
         tally.end(index);
       }
     } finally {
@@ -52,6 +49,14 @@ export async function lintInPool(plans: readonly LintPlan[], options: PoolOption
   };
   await Promise.all(Array.from({ length: Math.min(options.size, plans.length) }, lane));
   return outcomes;
+}
+
+async function lintIn(slot: Slot<LintOutcome>, plan: LintPlan): Promise<LintOutcome> {
+  // No thread says more of it, and one that is slow to start would be late with it.
+  const refusal = refusalOf(plan);
+  if (refusal !== undefined) return failureOf(plan, refusal);
+  const failed = (error: unknown) => failureOf(plan, laidToPlugins(plan, error));
+  return slot.run(plan, { path: plan.path, doing: "linting", failed });
 }
 
 /** The model of a plan, as one of several. */

@@ -57,6 +57,16 @@ test("one thread serves model after model", async () => {
   expect(outcomes.map(({ bound }) => bound)).toEqual([["1"], ["2"], ["3"]]);
 });
 
+test("what a model is refused for is said without a thread, which may be late to start", async () => {
+  const refused = { code: "timeout", message: "lint/acme.mjs: loading it was stopped after 1 s" };
+  const plan: LintPlan = { ...planOf("hang"), refused };
+  using folder = temporaryFolder();
+  const workerUrl = new URL(`file://${folder.write("worker.mjs", script)}`);
+  const limits = { timeoutSeconds: 0.05 };
+  const outcomes = await lintInPool([plan, plan], { workerUrl, size: 2, limits, onProgress: () => {} });
+  expect(outcomes.map(({ report }) => report.error)).toEqual([refused, refused]);
+});
+
 test("a lost thread is that model's error; a new thread goes on", async () => {
   const { outcomes } = await runPool(["a", "exit", "b", "throw", "memory", "c"], 1);
   expect(outcomes.map(({ report }) => report.error?.code ?? null)).toEqual([

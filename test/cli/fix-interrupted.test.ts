@@ -22,7 +22,8 @@ it.skipIf(!hasScript)("progress is shown on a terminal after a second, and erase
   });
   const erase = "\r\u001b[2K";
   const lines = stdout.split(erase);
-  expect(lines[1]).toMatch(/^model\.onnx: comparing the /);
+  // A busy machine is still at an earlier phase after a second.
+  expect(lines.slice(1, -1)).toContainEqual(expect.stringMatching(/^model\.onnx: comparing the /));
   expect(lines.at(-1)).toMatch(/^model\.onnx\r\n {2}predicted/);
 });
 
