@@ -66,7 +66,10 @@ export function spaced(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ["", ...lines];
 }
 
-/** The worst in full, then a line each, then how many more there are: what fits into so many rows of a terminal. */
+/**
+ * The worst in full, then a line each, then how many more there are: what fits into so many rows of a terminal. A line each where that
+ * shows errors that would be left out: they end the run with 1.
+ */
 export function fitting(
   entries: readonly (readonly string[])[],
   room: number,
@@ -77,17 +80,26 @@ export function fitting(
   if (rowsOf(entries.flat(), width) < room) return entries.flat();
   // A row is kept for what is left out, and one for the gap before the list.
   const most = room - 2;
-  let shown: Shown = { lines: [], entries: 0, full: 0 };
-  for (let full = entries.length; full >= 0; full--) {
-    shown = cutTo(entries, full, most, width);
-    if (shown.entries === entries.length) break;
-    // Some in full say more than all by name.
-    if (full <= fullFirst && shown.full === full) break;
-  }
+  const shown = bestCut((full) => cutTo(entries, full, most, width), entries.length, isError);
   const kept = shown.entries === 1 ? cutLines(shown.lines, most, width) : shown.lines;
   const more = Array.from(entries.slice(shown.entries), (_, index) => isError(shown.entries + index));
   const left = leftText(kept.length < shown.lines.length, more);
   return left === undefined ? kept : [...kept, `  ${palette.dim(left)}`];
+}
+
+/** Of cuts with so many entries in full. */
+function bestCut(cut: (full: number) => Shown, entries: number, isError: (entry: number) => boolean): Shown {
+  let full = entries;
+  let best = cut(full);
+  // Some in full say more than all by name.
+  while (best.entries < entries && full > 0 && !(full <= fullFirst && best.full === full)) best = cut(--full);
+  const errorsIn = ({ entries: count }: Shown) =>
+    Array.from({ length: count }, (_, at) => isError(at)).filter(Boolean).length;
+  while (full > 0 && best.entries < entries) {
+    const next = cut(--full);
+    if (errorsIn(next) > errorsIn(best)) best = next;
+  }
+  return best;
 }
 
 /** `more of this, and 2 more entries, 1 of them an error: --verbose lists them`; undefined where all of it is there. */

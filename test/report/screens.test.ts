@@ -81,6 +81,12 @@ function expectFits(model: ModelReport): void {
     const said = saves === null ? "" : duration(saves.microseconds);
     if (code !== "") expect(lines.join(" ")).toMatch(new RegExp(` ${code} .*${said}`));
     expectRunnable(model, lines);
+    // So is an error, if there is one: the run ends with 1 for it.
+    if (model.groups.some(({ severity }) => severity === "error"))
+      expect(
+        lines.filter((line) => line.startsWith("  error ")),
+        lines.join("\n"),
+      ).not.toEqual([]);
     // Whom the last line sends elsewhere has seen what it is about.
     const [, explained] = /^tc-lint explain (\S+)/.exec(lines.at(-1) ?? "") ?? [];
     if (explained !== undefined) expect(lines.slice(0, -1).join(" ")).toContain(` ${explained} `);
