@@ -90,7 +90,9 @@ class PairWork {
     const model = openModel(file, inMemory);
     this.#opened.push(model);
     const calibration = readCalibration(plan.settings.calibration);
-    return lintedSide(model, plan, { calibration, notices: [...model.notices, ...missingWeights(model)] });
+    const notices = [...model.notices, ...missingWeights(model)];
+    const isAlone = this.#pair.base === undefined || this.#pair.head === undefined;
+    return lintedSide(model, plan, { calibration, notices }, isAlone);
   }
 
   failure(thrown: unknown): PairOutcome {
@@ -135,18 +137,19 @@ function isOfSurroundings(code: string): boolean {
   return ["lfs-pointer", "timeout", "out-of-memory", "unreadable", "internal-error"].includes(code);
 }
 
-/** A model priced and linted by its plan. */
+/** A model priced and linted by its plan; alone as lint tells of it, of a pair in the target's precision. */
 export function lintedSide(
   model: OpenModel,
   plan: LintPlan,
   given: Pick<Parameters<typeof settingsOf>[1], "calibration" | "notices">,
+  isAlone = false,
 ): Side {
   const settings = decidedBy(
     model,
     settingsOf(model, { ...plan, rules: rulesOf(plan.settings), ...given, layers: false, verbose: true }),
   );
   const workload = priced(model, settings);
-  return { model, settings, workload, ...lintPriced(workload, { ...settings, isToldInTarget: true }) };
+  return { model, settings, workload, ...lintPriced(workload, { ...settings, isToldInTarget: !isAlone }) };
 }
 
 function boundOf(side: Side | undefined): string[] {

@@ -80,7 +80,7 @@ function compareBoth(base: Side, head: Side, names: NewNames): Both {
       about: new Map(head.settings.rules.map(({ code, about }) => [code, about])),
     }),
     graph: compareGraphs(base.model, head.model, names),
-    notices: [...invalidBase(base), ...otherSizes(base.report, head.report)],
+    notices: [...invalidBase(base), ...otherSizes(base.report, head.report), ...toldAsStored(base, head)],
   };
 }
 
@@ -109,6 +109,16 @@ function otherSizes(base: ModelReport, head: ModelReport): NoticeReport[] {
     .join(", ");
   const more = differing.length > 3 ? ` and ${differing.length - 3} more` : "";
   return [{ code: "other-sizes", message: `base and head are priced at other sizes (${listed}${more})` }];
+}
+
+/** Lint's page of such a file lists other findings than these, of another time (docs/adr/0042-told-as-stored.md). */
+function toldAsStored(base: Side, head: Side): NoticeReport[] {
+  const sides = { base, head };
+  const told = (["base", "head"] as const).filter((name) => sides[name].isToldAsStored);
+  if (told.length === 0) return [];
+  const which = told.length === 2 ? "both files" : told.join();
+  const message = `tc-lint tells of ${which} as stored, for FP16 may cost there; findings here are of FP16: --precision as-is compares what is stored`;
+  return [{ code: "told-as-stored", message }];
 }
 
 /** Head's own, then those of the step to it. */

@@ -1,7 +1,8 @@
 /** What two files take as they are stored, and that a repair and its revert are one difference. */
 import { describe, expect, test } from "vitest";
 import { model } from "../../fixtures/builder.ts";
-import { compare } from "../../src/index.ts";
+import { compare, lint } from "../../src/index.ts";
+import { eachModel, zooModel } from "../zoo.ts";
 import { network } from "./models.ts";
 
 function product(dtype: "float32" | "float16", columns = 4096): Uint8Array {
@@ -64,5 +65,18 @@ describe("compare", () => {
     expect(revert.time?.low).toBeCloseTo(-(repair.time?.high ?? 0), 9);
     expect(revert.time?.high).toBeCloseTo(-(repair.time?.low ?? 0), 9);
     expect(revert.kernels.length).toBe(repair.kernels.length);
+  });
+});
+
+describe("a pair with a file that lint tells of as stored", () => {
+  eachModel([["tcn", "ort-cuda"]] as const)("says that its findings are of FP16: %s", async (name, stack) => {
+    const file = zooModel(name);
+    const { notices: ofLint } = await lint(file, { stack });
+    expect(ofLint.map(({ code }) => code)).toContain("as-stored");
+    const noticesOf = async (precision?: "as-is") =>
+      (await compare(file, file, precision === undefined ? { stack } : { stack, precision })).notices;
+    const [notice] = (await noticesOf()).filter(({ code }) => code === "told-as-stored");
+    expect(notice?.message).toContain("both files as stored");
+    expect(await noticesOf("as-is")).toEqual([]);
   });
 });
