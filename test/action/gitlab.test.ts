@@ -53,7 +53,7 @@ test("the note is begun, brought up to date, folded, and taken away; its project
   change(detectors.aligned);
   expect((await pipeline(base)).stderr).toContain("!7: the note is taken away");
   expect(server.comments).toEqual([]);
-}, 120_000);
+});
 
 test("a fork's pipeline has no token and needs none; one of no merge request has nothing to note", async () => {
   const base = team.main();

@@ -72,7 +72,7 @@ describe("a pull request that misaligns a layer", () => {
     expect([fourth.exitCode, bench.server.comments, fourth.outputs["comment-body"]]).toEqual([0, [], ""]);
     expect(fourth.annotations).toEqual(["::notice title=tc-lint::the comment is taken away from #7"]);
     expect(fourth.summary).toContain("No model differs.");
-  }, 180_000);
+  });
 
   test("is stopped by the hook before, and let pass once it is repaired", async () => {
     bench.team.write("models/detector.onnx", detectors.misaligned);
@@ -244,7 +244,7 @@ describe("what a change is about", () => {
     expect(comment?.body.match(/at most 1 µs; predicted/g)).toHaveLength(5);
     const kept = await bench.review(5, configured({ gpu: "h200", maxMicroseconds: 1e9 }), base);
     expect([kept.exitCode, bench.server.comments]).toEqual([0, []]);
-  }, 120_000);
+  });
 
   test("a configuration's models are linted with it; weights' models too, and what else is there is not", async () => {
     bench.team.commitToMain(() => {

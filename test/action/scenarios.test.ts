@@ -107,7 +107,7 @@ describe.each(Object.entries(requests))("a pull request that %s", (_, asked) => 
       asked.passes ? expect.any(String) : expect.stringMatching(/^[1-9]/),
     ]);
     expect(bench.server.requests).toHaveLength(before);
-  }, 120_000);
+  });
 
   test("has one note on GitLab or none, and the issues that are new", async () => {
     const gitlab = await forgeServer("gitlab");
@@ -123,5 +123,5 @@ describe.each(Object.entries(requests))("a pull request that %s", (_, asked) => 
     } finally {
       await gitlab.close();
     }
-  }, 120_000);
+  });
 });

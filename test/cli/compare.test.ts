@@ -362,7 +362,7 @@ describe("the working tree and a commit", () => {
     });
     const ended = new Promise((resolve) => child.on("close", (code) => resolve(code)));
     const copies = () => readdirSync(temporary).flatMap((name) => readdirSync(path.join(temporary, name)));
-    await expect.poll(copies, { timeout: 20_000, interval: 20 }).toContain("costly.onnx");
+    await expect.poll(copies, { timeout: 60_000, interval: 20 }).toContain("costly.onnx");
     child.kill("SIGINT");
     expect(await ended).toBe(130);
     expect(readdirSync(temporary)).toEqual([]);

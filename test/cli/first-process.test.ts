@@ -29,7 +29,7 @@ describe.skipIf(!canUnshare)("the first process", () => {
     ["SIGTERM", 143],
     ["SIGINT", 130],
     ["SIGHUP", 129],
-  ] as const)("ends by %s", { timeout: 30_000 }, async (signal, code) => {
+  ] as const)("ends by %s", async (signal, code) => {
     for (let index = 0; index < 200; index++) bench.folder.write(`${index}.onnx`, bytesOf(headModel()));
     const args = [...unshare, process.execPath, bench.script, ".", "-j", "1"];
     const child = spawn("unshare", args, { cwd: bench.folder.path, stdio: "ignore" });

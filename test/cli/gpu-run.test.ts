@@ -192,7 +192,7 @@ describe.skipIf(fake === undefined)("Over kernels that do nothing", () => {
     );
     expect(text.stdout).toMatch(/whole runs in turns: .* -> .*% less/);
     // Three plans, of which the first times some hundred kernels of a GPU that is JavaScript.
-  }, 180_000);
+  });
 
   it("bench --autotune keeps the predicted plan where the whole is not faster, and believes no other GPU's times", async () => {
     const args = ["bench", "--autotune", "--precision", "fp16", "--repeats", "3", "-f", "json", model];

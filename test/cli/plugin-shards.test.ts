@@ -53,9 +53,7 @@ const lint = (index: number, cwd = bench.folder.path) =>
 const merge = (...args: readonly string[]) => bench.tcLint(["merge-reports", "1.blob", "2.blob", ...args]);
 
 describe("merged shards of models with rules of plugins", () => {
-  test("are the unsharded run, byte for byte, also where the plugin is not", {
-    timeout: 60_000,
-  }, async () => {
+  test("are the unsharded run, byte for byte, also where the plugin is not", async () => {
     project();
     const to = (name: string) => formats.flatMap((format) => ["-f", `${format}=${name}.${format}`]);
     const whole = await bench.tcLint(["models", "--no-color", "-f", "text", ...to("whole")]);
@@ -77,7 +75,7 @@ describe("merged shards of models with rules of plugins", () => {
     expect((await merge()).stderr).toBe("");
   });
 
-  test("are refused where a file that the plugin is made of is another", { timeout: 90_000 }, async () => {
+  test("are refused where a file that the plugin is made of is another", async () => {
     project();
     await lint(1);
     for (const name of Object.keys(parts).filter((each) => each.startsWith("lint/"))) {

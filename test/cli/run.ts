@@ -22,7 +22,7 @@ export function run(cli: BuiltCli, args: readonly string[], options: RunOptions)
     cwd: options.cwd,
     env: { PATH, ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 60_000,
+    timeout: 150_000,
   });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {

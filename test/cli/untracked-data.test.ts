@@ -41,7 +41,7 @@ describe("data of a model that Git tracks", () => {
     expect((await codeOf("model.onnx", "--exit-zero"))[0]).toBe(0);
     git(at(), "add", "-A");
     expect(await codeOf("model.onnx")).toEqual([0, ""]);
-  }, 60_000);
+  });
 
   test("data that Git ignores is kept elsewhere on purpose, and a model that Git has not either is nobody's commit", async () => {
     start();
@@ -79,7 +79,7 @@ describe("data of a model that Git tracks", () => {
     unlinkSync(at("broken.onnx"));
     git(at(), "rm", "-q", "model.weights");
     expect((await codeOf("model.onnx"))[1]).toBe("");
-  }, 60_000);
+  });
 
   test("outside of a repository there is nothing to say", async () => {
     writeExternal(at());

@@ -82,7 +82,7 @@ describe("A patched model", () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   it("does not decode what was copied: attributes are the same objects", () => {
     using model = openModel(zooModel("resnet50"));

@@ -197,7 +197,7 @@ describe("what --fix leaves", () => {
     for (const name of ["siamese", "c3d", "seg_unet", "misaligned_cnn", "crnn"])
       for (const stack of ["ort-cuda", "cudnn", "inductor"] as const)
         await expectNamedToGain(name, { stack, nhwc: true });
-  }, 60_000);
+  });
 });
 
 describe("the zoo", () => {

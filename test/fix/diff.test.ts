@@ -75,7 +75,7 @@ describe("a diff", () => {
     );
     expect(text.split("\n").filter((line) => line.startsWith("  + w")).length).toBe(10_000);
     expect(text).toContain("tensors: … and 140,000 more");
-  }, 30_000);
+  });
 });
 
 it("is folded to a terminal as lint's report is, commands whole", async () => {

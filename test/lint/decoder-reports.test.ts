@@ -43,11 +43,11 @@ describe.each(["genai", "dynamo"] as const)("Llama 3 as %s writes it, two layers
         texts.push(`== ${scenario}, ${stack}\n\n${text}`);
       }
     await expect(texts.join("\n")).toMatchFileSnapshot(`__snapshots__/decoder-${form}.txt`);
-  }, 120_000);
+  });
 
   test("has nothing that a fix repairs, safe or not", async () => {
     for (const dims of Object.values(scenarios))
       for (const choice of [{}, unsafeFixes])
         expect((await fix(file, { dims, ...choice, dryRun: true })).changed).toBe(false);
-  }, 120_000);
+  });
 });

@@ -22,7 +22,7 @@ beforeAll(() => {
   execFileSync(process.execPath, [path.join(zoo, "materialize.mjs"), folder.path, ...here]);
   for (const name of here)
     folder.write(`inside/${name}.onnx`, inlined(path.join(folder.path, `${name}.onnx`)));
-}, 60_000);
+});
 afterAll(() => folder[Symbol.dispose]());
 
 const filesOf = (name: string) =>

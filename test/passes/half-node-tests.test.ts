@@ -20,7 +20,7 @@ describe.skipIf(nodeTestArchive === undefined)("ONNX's operator tests, all of it
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), "half-nodes-"));
     execFileSync("tar", ["-xJf", nodeTestArchive ?? "", "-C", folder]);
-  }, 120_000);
+  });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000);
 

@@ -22,7 +22,7 @@ describe.skipIf(nodeTestArchive === undefined)("ONNX's operator tests in older o
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), "raise-nodes-"));
     execFileSync("tar", ["-xJf", nodeTestArchive ?? "", "-C", folder]);
-  }, 120_000);
+  });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000);
 

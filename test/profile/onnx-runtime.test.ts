@@ -96,7 +96,7 @@ describe("a profile that ONNX Runtime writes now", () => {
     expect(report.profile).toMatchObject({ tool: "onnxruntime", runs: 2, leftOut: 1, untimed: { nodes: 0 } });
     expectSteps(report);
     expectParts(report);
-  }, 60_000);
+  });
 });
 
 describe("a profile of the CUDA provider", () => {

@@ -140,7 +140,7 @@ describe("a hostile folder", () => {
       ({ path: file, error }) => file.includes("/named/") && error === null,
     );
     expect(linted).toHaveLength(evilNames.length);
-  }, 240_000);
+  });
 
   it("with configurations that want something: refused by name, or without their wish", async () => {
     const before = state();
@@ -153,7 +153,7 @@ describe("a hostile folder", () => {
       }
     }
     expect(changesSince(before)).toEqual([]);
-  }, 240_000);
+  });
 
   it("repaired: models change, data is called after them, and nothing else is there", async () => {
     const before = state();
@@ -164,7 +164,7 @@ describe("a hostile folder", () => {
     expect(changed.filter((file) => file.includes("/named/"))).toHaveLength(evilNames.length);
     for (const file of changed) expect(lstatSync(file).mode & 0o111).toBe(0);
     expect(existsSync(path.join(hostile.home, "planted.onnx"))).toBe(false);
-  }, 240_000);
+  });
 });
 
 function changesSince(before: ReadonlyMap<string, string>): readonly string[] {

@@ -107,7 +107,7 @@ export function runInProcess(
   const { status, stdout, stderr, signal } = spawnSync(process.execPath, [script, ...args], {
     cwd: folder,
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 150_000,
     env: {
       PATH,
       TMPDIR: path.join(folder, "..", "tmp"),

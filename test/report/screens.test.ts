@@ -110,5 +110,5 @@ describe("on the default stack", () => {
 });
 
 describe.each(stackIds)("on %s", (stack) => {
-  eachModel(looked)("%s fits a terminal", async (name) => expectFits(await lintedOn(name, stack)), 30_000);
+  eachModel(looked)("%s fits a terminal", async (name) => expectFits(await lintedOn(name, stack)));
 });

@@ -155,7 +155,7 @@ describe.skipIf(chromium === undefined)("The page (skipped where no Chromium is 
     const frame = await site.report();
     expect(await frame.locator(".model").first().textContent()).toContain("400 M parameters");
     rmSync(file);
-  }, 60_000);
+  });
 
   it("says so where a file has gone since it was chosen", async () => {
     const file = path.join(site.folder, "gone.onnx");

@@ -112,7 +112,7 @@ describe("a channel shuffle", () => {
       }),
       { numRuns: 120, seed: 3 },
     );
-  }, 60_000);
+  });
 
   it("of channels that lie innermost leaves them there, two of 2 bytes a store", async () => {
     const { plan } = await expectRuntimes(modelBytes(graphOf(fullForm)), "fp16");

@@ -132,7 +132,7 @@ describe("resampling", () => {
       expectSame(computed(launch, feeds), expected, form === "resample-half");
     }
     expect(taken).toBeGreaterThan(20);
-  }, 120_000);
+  });
 });
 
 function plannedOrNone(bytes: Uint8Array, feeds: Feeds) {

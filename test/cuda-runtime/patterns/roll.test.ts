@@ -114,7 +114,7 @@ describe("a rolled tensor", () => {
       }),
       { numRuns: 120, seed: 7 },
     );
-  }, 60_000);
+  });
 
   it("is a launch of its own where somebody reads what is between", async () => {
     const first = roll("x", "first", 0, 4, 1, false);

@@ -76,7 +76,7 @@ describe("a rotation", () => {
       }),
       { numRuns: 150, seed: 5 },
     );
-  }, 60_000);
+  });
 
   it("is written where a concatenation wants it: one copy, of the past", () => {
     const { steps } = planOf(bytesOf({ ...plain, isJoined: true }));

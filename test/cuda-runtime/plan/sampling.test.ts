@@ -25,4 +25,4 @@ test("a sampling loop of twenty steps is one plan, in the memory of two", () => 
   expect(twenty.plan.uploads.length).toBe(two.plan.uploads.length);
   expect(twenty.arenaBytes).toBeLessThanOrEqual(two.arenaBytes * 1.1);
   expect(twenty.plan.inputs).toHaveLength(1);
-}, 30_000);
+});
