@@ -4,8 +4,9 @@
 //
 //   node scripts/build-cuda.mjs [--arch 90a,80] [--family gemm,conv] [--jobs 2]
 //
-// A family is compiled once an architecture; results are kept in .cache/cuda by the hash of the source, the headers it
-// includes, the flags and the compiler, so that only what changed is compiled. A family whose source says
+// A family is compiled to PTX once for all architectures that take the same branches of its source, and to machine code
+// once for all that run the same (cuda-targets.mjs); results are kept in .cache/cuda by the hash of the source, the headers
+// it includes, the flags and the compiler, so that only what changed is compiled. A family whose source says
 //
 //   // hot: gemm_tile_*, gemm_split
 //
@@ -30,16 +31,18 @@ import {
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { allArchitectures, frontEndOf, machineCodeOf } from "./cuda-targets.mjs";
+import { entriesOf, warningsOf } from "./ptxas-log.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const kernels = join(root, "cuda-runtime", "kernels");
 const dist = join(root, "dist", "cuda");
 const cache = join(root, ".cache", "cuda");
 
-const allArchitectures = ["75", "80", "86", "89", "90a", "100", "120"];
 /** GPUs without machine code of their own compile this at load. */
 const ptxArchitecture = "80";
-const flags = ["-std=c++17", "-O3", "-Xptxas", "-v"];
+const flags = ["-std=c++17", "-O3"];
+const assemblerFlags = ["-m64", "-v"];
 const onlyPattern = /^\s*\/\/ only:(.*)$/m;
 const onDemandPattern = /^\s*\/\/ on demand$/m;
 const hotPattern = /^\s*\/\/ hot:(.*)$/gm;
@@ -61,21 +64,44 @@ mkdirSync(dist, { recursive: true });
 mkdirSync(cache, { recursive: true });
 
 const start = performance.now();
-const tasks = families.flatMap((family) => {
-  const source = join(kernels, family, `${family}.cu`);
-  const hash = hashOf(source);
-  const only = listOf(onlyPattern.exec(readFileSync(source, "utf8"))?.[1]);
-  return architectures
-    .filter((arch) => only?.includes(arch) ?? true)
-    .map((arch) => ({ family, arch, source, stem: `${family}-${arch}-${hash}` }));
-});
-const failures = await inParallel(tasks, Number(options.jobs), compile);
+const tasks = families.flatMap(tasksOf);
+const failures = await inParallel(piecesOf(tasks), Number(options.jobs), compile);
 const broken = new Set(failures.map(({ family }) => family));
-for (const family of families.filter((name) => !broken.has(name))) link(family);
+await inParallel(
+  families.filter((name) => !broken.has(name)),
+  Number(options.jobs),
+  link,
+);
 const seconds = ((performance.now() - start) / 1000).toFixed(1);
 for (const { message } of failures) console.error(message);
 console.log(`${families.length - broken.size} of ${families.length} kernel families built (${seconds} s)`);
 process.exitCode = broken.size > 0 ? 1 : 0;
+
+/** Machine code to be made of a family: once for all architectures that run it. */
+function tasksOf(family) {
+  const source = join(kernels, family, `${family}.cu`);
+  const { hash, text } = readWhole(source);
+  const only = listOf(onlyPattern.exec(readFileSync(source, "utf8"))?.[1]);
+  const wanted = architectures.filter((arch) => only?.includes(arch) ?? true);
+  return [...new Set(wanted.map((arch) => machineCodeOf(text, arch)))].map((arch) => ({
+    family,
+    arch,
+    source,
+    hash,
+    frontEnd: frontEndOf(text, arch),
+    stem: `${family}-${arch}-${hash}`,
+  }));
+}
+
+/** Those of one PTX together. */
+function piecesOf(all) {
+  const pieces = new Map();
+  for (const task of all) {
+    const key = `${task.family} ${task.frontEnd}`;
+    pieces.set(key, [...(pieces.get(key) ?? []), task]);
+  }
+  return [...pieces.values()];
+}
 
 function isOnDemand(family) {
   return onDemandPattern.test(readFileSync(join(kernels, family, `${family}.cu`), "utf8"));
@@ -95,54 +121,101 @@ function findTools() {
   const dryRun = spawnSync(nvcc, ["--dryrun", "-ptx", "any.cu"], { encoding: "utf8" });
   const [, folder] = /^#\$ _HERE_=(.+)$/m.exec(dryRun.stderr) ?? [];
   if (folder === undefined) fail(2, `${nvcc} --dryrun does not say where it lies`);
-  return { nvcc, fatbinary: join(folder, "fatbinary"), version: version.stdout };
+  const beside = (name) => join(folder, name);
+  return { nvcc, ptxas: beside("ptxas"), fatbinary: beside("fatbinary"), version: version.stdout };
 }
 
-/** Of the source, all that it includes by "…", and how it is compiled. */
-function hashOf(source) {
-  const hash = createHash("sha256").update(tools.version).update(flags.join(" "));
+/** The source and all that it includes by "…", and the hash of that and of how it is compiled. */
+function readWhole(source) {
+  const hash = createHash("sha256")
+    .update(tools.version)
+    .update([...flags, ...assemblerFlags].join(" "));
   const seen = new Set();
+  let whole = "";
   const visit = (file) => {
     if (seen.has(file) || !existsSync(file)) return;
     seen.add(file);
     const text = readFileSync(file, "utf8");
+    whole += text;
     hash.update(relative(kernels, file)).update("\0").update(text);
     for (const [, included] of text.matchAll(/^\s*#\s*include\s+"([^"]+)"/gm))
       visit(resolve(dirname(file), included));
   };
   visit(source);
-  return hash.digest("hex").slice(0, 16);
+  return { hash: hash.digest("hex").slice(0, 16), text: whole };
 }
 
-/** Compiles one family for one architecture, unless that is done. Returns what went wrong. */
-async function compile({ family, arch, source, stem }) {
-  const done = join(cache, `${stem}.json`);
-  if (existsSync(done)) return problemsOf(family, arch, source, JSON.parse(readFileSync(done, "utf8")));
-  const folder = mkdtempSync(join(cache, "build-"));
-  try {
-    const cubin = join(cache, `${stem}.cubin`);
-    const target = ["-gencode", `arch=compute_${arch},code=sm_${arch}`];
-    const keep = ["--keep", "--keep-dir", folder];
-    const { status, log } = await run(tools.nvcc, [
-      ...flags,
-      ...target,
-      "-cubin",
-      ...keep,
-      "-o",
-      cubin,
-      source,
-    ]);
-    if (status !== 0) return `${family} does not compile for sm_${arch}:\n${log}`;
-    const ptx = readFileSync(join(folder, `${family}.ptx`), "utf8");
-    if (arch === ptxArchitecture) writeFileSync(join(cache, `${stem}.ptx`), ptx);
-    const report = { warnings: warningsOf(log), entries: entriesOf(log, ptx) };
-    writeFileSync(done, JSON.stringify(report));
-    forget(family, arch, stem);
-    console.log(`${family} sm_${arch}: ${Object.keys(report.entries).length} entries`);
-    return problemsOf(family, arch, source, report);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+/** Compiles a family to one PTX, and that to machine code of several architectures, unless that is done. Returns what went wrong. */
+async function compile(piece) {
+  const problems = [];
+  const missing = piece.filter(({ stem }) => !existsSync(join(cache, `${stem}.json`)));
+  if (missing.length > 0) {
+    const folder = mkdtempSync(join(cache, "build-"));
+    try {
+      const wrong = await compileTo(folder, missing);
+      if (wrong !== undefined) return wrong;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
+  for (const { family, arch, source, stem } of piece) {
+    const report = JSON.parse(readFileSync(join(cache, `${stem}.json`), "utf8"));
+    problems.push(problemsOf(family, arch, source, report));
+  }
+  return problems.filter((problem) => problem !== undefined).join("\n") || undefined;
+}
+
+async function compileTo(folder, piece) {
+  const [{ family, source, frontEnd }] = piece;
+  const shared = await ptxOf(folder, source, family, frontEnd);
+  if (shared.problem !== undefined) return shared.problem;
+  for (const { arch, stem } of piece) {
+    const cubin = join(cache, `${stem}.cubin`);
+    let made = await assemble(shared, family, arch, cubin);
+    // A few more registers are what a front end of its own may save.
+    if (made.report !== undefined && hotSpills(source, made.report).length > 0 && arch !== frontEnd) {
+      const own = await ptxOf(folder, source, family, arch);
+      made = own.problem === undefined ? await assemble(own, family, arch, cubin) : own;
+    }
+    if (made.problem !== undefined) return made.problem;
+    if (arch === ptxArchitecture) writeFileSync(join(cache, `${stem}.ptx`), shared.ptx);
+    writeFileSync(join(cache, `${stem}.json`), JSON.stringify(made.report));
+    forget(family, arch, stem);
+  }
+  return undefined;
+}
+
+/** By the front end: of an architecture, or what is wrong with the source. */
+async function ptxOf(folder, source, family, frontEnd) {
+  const seconds = stopwatch();
+  const file = join(folder, `${family}-${frontEnd}.ptx`);
+  const { status, log } = await run(tools.nvcc, [
+    ...flags,
+    "-ptx",
+    `-arch=compute_${frontEnd}`,
+    "-o",
+    file,
+    source,
+  ]);
+  if (status !== 0) return { problem: `${family} does not compile to PTX of ${frontEnd}:\n${log}` };
+  console.log(`${family} PTX of ${frontEnd} (${seconds()} s)`);
+  return { file, log, ptx: readFileSync(file, "utf8") };
+}
+
+/** Machine code in a file; what came of it, or what is wrong. */
+async function assemble({ file, log, ptx }, family, arch, cubin) {
+  const seconds = stopwatch();
+  const made = await run(tools.ptxas, [...assemblerFlags, "-arch", `sm_${arch}`, "-o", cubin, file]);
+  if (made.status !== 0) return { problem: `${family} does not compile for sm_${arch}:\n${made.log}` };
+  const report = { warnings: warningsOf(log + made.log), entries: entriesOf(made.log, ptx) };
+  console.log(`${family} sm_${arch}: ${Object.keys(report.entries).length} entries (${seconds()} s)`);
+  return { report };
+}
+
+/** Seconds since it was made. */
+function stopwatch() {
+  const begin = performance.now();
+  return () => ((performance.now() - begin) / 1000).toFixed(1);
 }
 
 /** Earlier results of the same family and architecture. */
@@ -153,55 +226,31 @@ function forget(family, arch, stem) {
   for (const name of old) rmSync(join(cache, name), { force: true });
 }
 
-function warningsOf(log) {
-  const lines = log.split("\n").map((line) => line.trim());
-  return [...new Set(lines.filter((line) => /warning|C75\d\d/i.test(line)))];
-}
-
-/** What ptxas says of each entry, and the Tensor Core instruction in it. */
-function entriesOf(log, ptx) {
-  const tensor = tensorInstructions(ptx);
-  const entries = {};
-  for (const part of log.split(/Compiling entry function '/).slice(1)) {
-    const name = part.slice(0, part.indexOf("'"));
-    const number = (pattern) => Number(pattern.exec(part)?.[1] ?? 0);
-    entries[name] = {
-      registers: number(/Used (\d+) registers/),
-      sharedBytes: number(/(\d+) bytes smem/),
-      spillBytes: number(/(\d+) bytes spill stores/) + number(/(\d+) bytes spill loads/),
-      tensor: tensor.get(name) ?? null,
-    };
+function problemsOf(family, arch, source, report) {
+  const hot = hotSpills(source, report);
+  for (const [name, { spillBytes }] of Object.entries(report.entries)) {
+    if (spillBytes > 0 && !hot.includes(name))
+      console.warn(`${family} sm_${arch}: ${name} spills ${spillBytes} bytes`);
   }
-  return entries;
-}
-
-function tensorInstructions(ptx) {
-  const found = new Map();
-  for (const part of ptx.split(/^\.visible \.entry /m).slice(1)) {
-    const [name] = /^[\w$]+/.exec(part) ?? [""];
-    if (/\bwgmma\.mma_async/.test(part)) found.set(name, "wgmma");
-    else if (/\bmma\.sync/.test(part)) found.set(name, "mma");
-  }
-  return found;
-}
-
-function problemsOf(family, arch, source, { warnings, entries }) {
-  const hot = [...readFileSync(source, "utf8").matchAll(hotPattern)]
-    .flatMap(([, names = ""]) => listOf(names) ?? [])
-    .map((name) => new RegExp(`^${name.replaceAll("*", "\\w*")}$`));
-  const spilling = Object.entries(entries).filter(([, { spillBytes }]) => spillBytes > 0);
-  const isHot = ([name]) => hot.some((pattern) => pattern.test(name));
-  for (const [name, { spillBytes }] of spilling.filter((entry) => !isHot(entry)))
-    console.warn(`${family} sm_${arch}: ${name} spills ${spillBytes} bytes`);
   const problems = [
-    ...warnings.filter((line) => fatalWarning.test(line)),
-    ...spilling.filter(isHot).map(([name, { spillBytes }]) => `hot entry ${name} spills ${spillBytes} bytes`),
+    ...report.warnings.filter((line) => fatalWarning.test(line)),
+    ...hot.map((name) => `hot entry ${name} spills ${report.entries[name].spillBytes} bytes`),
   ];
   return problems.length === 0 ? undefined : `${family} sm_${arch}:\n  ${problems.join("\n  ")}`;
 }
 
+/** Names of entries that must not spill, and do. */
+function hotSpills(source, { entries }) {
+  const patterns = [...readFileSync(source, "utf8").matchAll(hotPattern)]
+    .flatMap(([, names = ""]) => listOf(names) ?? [])
+    .map((name) => new RegExp(`^${name.replaceAll("*", "\\w*")}$`));
+  return Object.keys(entries).filter(
+    (name) => entries[name].spillBytes > 0 && patterns.some((pattern) => pattern.test(name)),
+  );
+}
+
 /** One file of all architectures; none where the family is for others. */
-function link(family) {
+async function link(family) {
   const own = tasks.filter((task) => task.family === family);
   if (own.length === 0) {
     for (const kind of ["fatbin", "json"]) rmSync(join(dist, `${family}.${kind}`), { force: true });
@@ -214,12 +263,9 @@ function link(family) {
   if (ptx !== undefined)
     images.push(`--image3=kind=ptx,sm=${ptxArchitecture},file=${join(cache, `${ptx.stem}.ptx`)}`);
   const target = join(dist, `${family}.fatbin`);
-  const { status, stderr } = spawnSync(
-    tools.fatbinary,
-    [`--create=${target}`, "-64", "--compress-mode=size", ...images],
-    { encoding: "utf8" },
-  );
-  if (status !== 0) fail(1, `${family}: fatbinary failed: ${stderr}`);
+  const how = [`--create=${target}`, "-64", "--compress-mode=size"];
+  const { status, log } = await run(tools.fatbinary, [...how, ...images]);
+  if (status !== 0) fail(1, `${family}: fatbinary failed: ${log}`);
   const entries = own.map(({ arch, stem }) => [
     arch,
     JSON.parse(readFileSync(join(cache, `${stem}.json`), "utf8")).entries,
@@ -233,7 +279,7 @@ async function inParallel(items, jobs, work) {
   const worker = async () => {
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
       const message = await work(item);
-      if (message !== undefined) failures.push({ ...item, message });
+      if (message !== undefined) failures.push({ ...item[0], message });
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, jobs) }, worker));

@@ -232,8 +232,15 @@ template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolW
   storeAll<E, WIDTH>(pooled.v, y);
 }
 
+// Blocks on a multiprocessor. Before sm_90, sums of bfloat16 want more registers.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr int kVectorBlocks = 7;
+#else
+constexpr int kVectorBlocks = 8;
+#endif
+
 #define VECTORS(NAME, E, WIDTH, KIND, SUFFIX)                                                                        \
-  extern "C" __global__ void __launch_bounds__(128, 8) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { beginKernel(); \
+  extern "C" __global__ void __launch_bounds__(128, kVectorBlocks) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { beginKernel(); \
     poolVectors<E, WIDTH, KIND>(p);                                                                                  \
   }
 #define WHOLE(NAME, E, WIDTH, KIND, SUFFIX)                                              \

@@ -1,0 +1,3 @@
+export const allArchitectures: readonly string[];
+export function frontEndOf(source: string, arch: string): string;
+export function machineCodeOf(source: string, arch: string): string;
