@@ -7,6 +7,7 @@ import { regressionOf } from "../lint/budgets.ts";
 import { differenceBetween, negated, type StepChange } from "../workload/change.ts";
 import type { NewNames } from "../workload/paired-steps.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { storeSameTypes } from "../workload/stored-types.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { ChangeVerdict, Difference, KernelChange, StoredChange, TimeChange } from "./result.ts";
 
@@ -64,19 +65,10 @@ export function verdictOfBoth(
   stored: TimeChange | undefined,
 ): ChangeVerdict {
   if (stored === undefined) return asked.verdict;
-  const isSame = haveSameTypes(base, head);
+  const isSame = storeSameTypes(base, head);
   // A setting of the stack runs a file in TF32, and nobody stores codes for it.
   if (isSame && !isHalf(head.target.precision)) return asked.verdict;
   return isSame && asked.verdict === "slower" && stored.verdict !== "faster" ? "slower" : stored.verdict;
-}
-
-/** Whether products of both are stored in the same types. */
-function haveSameTypes(base: Workload, head: Workload): boolean {
-  return typesOf(base) === typesOf(head);
-}
-
-function typesOf({ products }: Workload): string {
-  return [...new Set(products.map(({ sizes }) => sizes.dtype))].sort().join();
 }
 
 function verdictOf({ low, high }: Difference): ChangeVerdict {

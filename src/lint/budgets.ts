@@ -3,6 +3,7 @@ import type { Target } from "../hardware/target.ts";
 import { differenceBetween, type WorkloadChange } from "../workload/change.ts";
 import type { NewNames } from "../workload/paired-steps.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { storeSameTypes } from "../workload/stored-types.ts";
 import { tensorCoreRange } from "../workload/tensor-core-range.ts";
 import {
   type PriceSettings,
@@ -74,7 +75,10 @@ export interface Priced {
   readonly isToldAsStored: boolean;
 }
 
-/** Those of the step from one model to the other: where either is told as it is stored both are, for a difference is of one precision. */
+/**
+ * Those of the step from one model to the other: where either is told as it is stored both are, for a difference is of one precision, and where they store
+ * other types: of a repair in half, its original in a half that nobody stores is no file to be slower than.
+ */
 export function regressionReports(
   budgets: readonly Budget[],
   before: Priced,
@@ -82,12 +86,17 @@ export function regressionReports(
   names?: NewNames,
 ): BudgetReport[] {
   const isStored = before.isToldAsStored || after.isToldAsStored;
+  const isOtherType = !storeSameTypes(before.workload, after.workload);
   const reports = budgets.flatMap((budget) => {
     const { maxRegression: limit } = budget;
     if (limit === undefined) return [];
-    const isAsStored = isStored && isOfWhatIsTold(budget, after.settings);
-    const priced = ({ workload, settings }: Priced) =>
-      isAsStored ? pricedAt(workload, "as-is", settings.cost) : pricedFor(budget, workload, settings);
+    const isAsStored =
+      (isStored && isOfWhatIsTold(budget, after.settings)) ||
+      (isOtherType && budget.isPrecisionStated !== true);
+    const priced = ({ workload, settings }: Priced) => {
+      const inTarget = pricedFor(budget, workload, settings);
+      return isAsStored ? pricedAt(inTarget, "as-is", settings.cost) : inTarget;
+    };
     const [from, to] = [priced(before), priced(after)];
     const change = differenceBetween(from, to, after.settings.cost, names);
     const figures = { limit, ...regressionOf(from, change) };

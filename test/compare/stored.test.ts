@@ -12,6 +12,16 @@ function product(dtype: "float32" | "float16", columns = 4096): Uint8Array {
   });
 }
 
+/** As `--fix --precision fp16` writes it: FP32 at its ends, behind Casts. */
+function castProduct(): Uint8Array {
+  return model({ name: "product" }, (graph) => {
+    const x = graph.input("x", [64, 1024], "float32");
+    const half = graph.node("Cast", [x], { to: 10 });
+    const y = graph.node("MatMul", [half, graph.weight([1024, 1024], { dtype: "float16" })]);
+    graph.output(graph.node("Cast", [y], { to: 1 }), "float32");
+  });
+}
+
 describe("compare", () => {
   test("of a file and itself in half tells them apart by what they store", async () => {
     const options = { gpu: "h200", stack: "cudnn" } as const;
@@ -45,6 +55,36 @@ describe("compare", () => {
     const alike = await compare(...files, { gpu: "h200", stack: "cudnn", precision: "fp32" });
     expect(alike.time?.verdict).not.toBe("same");
     expect(alike.stored).toBeNull();
+  });
+
+  test("holds a repair in half against what both take as stored, unless a budget names a precision", async () => {
+    const files = [
+      model({ name: "product" }, (graph) => {
+        const x = graph.input("x", [64, 1024], "float32");
+        graph.output(graph.node("MatMul", [x, graph.weight([1024, 1024])]), "float32");
+      }),
+      castProduct(),
+    ] as const;
+    for (const stack of ["cudnn", "ort-cuda"] as const) {
+      const of = { gpu: "h200", maxRegression: "1 %" } as const;
+      const stated = { ...of, precision: "fp16" } as const;
+      const budgets = [
+        of,
+        stated,
+        { ...of, stack: "inductor" } as const,
+        { ...stated, stack: "inductor" } as const,
+      ];
+      const { time, stored, budgets: found = [] } = await compare(...files, { gpu: "h200", stack, budgets });
+      expect(time?.verdict).toBe("slower");
+      const held = found.filter(({ target }) => target.stack === stack);
+      expect(held.map(({ asStored, predicted }) => [asStored, predicted])).toEqual([
+        [true, stored?.time.share],
+        [undefined, time?.share],
+      ]);
+      expect(
+        found.filter(({ target }) => target.stack === "inductor").map(({ asStored }) => asStored),
+      ).toEqual([true, undefined]);
+    }
   });
 
   test("of two FP32 files always says what they take as stored, within the interval or not", async () => {
