@@ -4,11 +4,12 @@ import { InputError } from "../ir/errors.ts";
 import { BlockSource } from "../onnx/block-source.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { weightFiles } from "../onnx/weights.ts";
+import { openBatch } from "../passes/batch/batch.ts";
 import type { ByteSource } from "../wire/source.ts";
 import { checkFile } from "../workload/emptied.ts";
 import { render } from "./edits.ts";
 import type { Fix } from "./outcome.ts";
-import { type FixedModel, type FixSettings, rebatched, sizedAs } from "./pipeline.ts";
+import { type FixedModel, type FixNote, type FixSettings, rebatched, sizedAs } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 import { inTurn } from "./rounds.ts";
 import { runStages } from "./stages.ts";
@@ -23,10 +24,30 @@ export function inBlocks(file: ByteSource): ByteSource {
 
 /** What the passes find. Throws InputError. */
 export function runFix(original: OpenModel, asked: FixSettings): Fix {
-  const first = rebatched(original, asked);
-  const settings = withUnstored(first.model, asked);
+  const made = rebatched(original, asked);
+  const former = formerBatch(made, asked);
+  const first =
+    former === undefined ? made : { ...made, notes: made.notes.map((note) => pricedNote(note, former)) };
+  const dims = former === undefined ? asked.dims : new Map([...(asked.dims ?? []), former]);
+  const settings = withUnstored(first.model, { ...asked, dims });
   const staged = runStages(first.model, settings);
   return { ...staged, fixed: first.changed ? inTurn(first, staged.fixed) : staged.fixed };
+}
+
+/** The symbol of a batch that is opened, with the size that the file had, which it is decided at; undefined where another is bound. */
+function formerBatch(
+  { model, stacked }: FixedModel,
+  { dims, shapes }: FixSettings,
+): [string, number] | undefined {
+  if (stacked === undefined || (shapes?.size ?? 0) > 0) return undefined;
+  const symbol = openBatch(model);
+  return symbol === undefined || dims?.has(symbol) === true ? undefined : [symbol, stacked.size];
+}
+
+function pricedNote(note: FixNote, [symbol, size]: readonly [string, number]): FixNote {
+  if (note.kind !== "changed") return note;
+  const where = `priced at ${symbol}=${size}, as it was (--dim ${symbol}=N: at another size)`;
+  return { ...note, message: `${note.message}; ${where}` };
 }
 
 /** What linting calls broken is not repaired: nobody knows what it should compute, or it computes nothing. Throws InputError. */

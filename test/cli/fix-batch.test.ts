@@ -91,7 +91,7 @@ it.each([
   expect(bound).toMatchObject({ assumed: {}, ranges: eight?.ranges, microseconds: eight?.microseconds });
 });
 
-it("a shape with the new batch prices it too, and a batch that nobody gave is priced at 1", async () => {
+it("a shape with the new batch prices it too, and a batch that nobody gave is priced at what it was", async () => {
   writeNetwork();
   const diff = async (...args: string[]) => {
     const { report } = await fixJson(bench, "--diff", ...args, "model.onnx");
@@ -101,13 +101,18 @@ it("a shape with the new batch prices it too, and a batch that nobody gave is pr
   const shaped = await diff("--batch", "dynamic", "--shape", "x=8,3,8,8");
   expect(shaped).toMatchObject({ assumed: {}, microseconds: eight?.microseconds });
   const open = await diff("--batch", "dynamic");
-  expect(open).toMatchObject({ assumed: { batch: 1 }, microseconds: one?.microseconds });
+  expect(open).toMatchObject({ assumed: {}, microseconds: one?.microseconds });
+  await bench.tcLint([...flags, "--no-verify", "--batch", "8", "model.onnx"]);
+  const again = await diff("--batch", "dynamic");
+  expect(again).toMatchObject({ assumed: {}, microseconds: eight?.microseconds });
 });
 
-it("a batch that nobody bound is said to be assumed, and a symbol that no state of the model has is refused", async () => {
+it("a batch that nobody bound is said to be what it was, and a symbol that no state of the model has is refused", async () => {
   writeNetwork();
   const open = ["--diff", "--no-color", "--batch", "dynamic"];
-  expect((await bench.tcLint([...open, "model.onnx"])).stdout).toContain("priced at batch=1 (assumed)");
+  expect((await bench.tcLint([...open, "model.onnx"])).stdout).toContain(
+    "priced at batch=1, as it was (--dim batch=N: at another size)",
+  );
   const { exitCode, stderr } = await bench.tcLint([...open, "--dim", "samples=8", "model.onnx"]);
   expect(exitCode).toBe(2);
   expect(stderr).toContain('the model has no dimension named "samples"; it has batch');

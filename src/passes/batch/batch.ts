@@ -65,7 +65,7 @@ function largestOf(shapes: readonly ShapedInput[]): ShapedInput | undefined {
 }
 
 /** The symbol that the leading size of the largest input is; undefined where it is a number. */
-function openBatch(model: Model): string | undefined {
+export function openBatch(model: Model): string | undefined {
   const size = largestOf(shapedInputs(model))?.shape[0];
   return size === undefined || typeof size === "number" ? undefined : String(size);
 }
