@@ -1,7 +1,7 @@
 /** @file The report in the terminal: what a model takes, what is wrong with it, ranked, and what to do next. */
 
 import { openSymbols, sizesText } from "../ir/assumed.ts";
-import { counted, duration, printable, significant } from "../ir/format.ts";
+import { counted, duration, percent, printable, significant } from "../ir/format.ts";
 import { byImportance } from "../ir/importance.ts";
 import { pushAll } from "../ir/lists.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
@@ -115,6 +115,14 @@ function noteLines(model: ModelReport, { verbose, detail }: ViewOptions, palette
   return notes.map((note) => `  ${palette.dim("note")}   ${note}`);
 }
 
+const fewFlags = 3;
+
+/** `--dim batch=N --dim tokens=N`: what binds these, the first few of many. */
+function dimFlags(names: readonly string[]): string {
+  const flags = names.slice(0, fewFlags).map((name) => `--dim ${name}=${name === "N" ? "SIZE" : "N"}`);
+  return [...flags, ...(names.length > fewFlags ? ["…"] : [])].join(" ");
+}
+
 /** A size that the model finds when it runs is nobody's to give. */
 function assumedNotes({ assumed, found = [], symbols }: ModelReport): string[] {
   const ofData = new Set(found);
@@ -124,9 +132,7 @@ function assumedNotes({ assumed, found = [], symbols }: ModelReport): string[] {
   return [
     ...(given.length === 0
       ? []
-      : [
-          `priced at ${sizesText(given, symbols)} (assumed): bind with --dim ${given[0]}=${given[0] === "N" ? "SIZE" : "N"}`,
-        ]),
+      : [`priced at ${sizesText(given, symbols)} (assumed): bind with ${dimFlags(given)}`]),
     ...(left.length === 0
       ? []
       : [`priced at ${sizesText(left, symbols)} (assumed): found when the model runs`]),
@@ -180,7 +186,8 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
   if (errors + warnings + infos === 0) {
     const clean = linted.length > 0 ? palette.good(`${cleanText(quiet)} in ${modelsText(linted)}`) : "";
     const unnamed = clean === "" || quiet === true ? "" : unnamedFix(report);
-    const parts = [clean + unnamed, failed, hidden];
+    const unsure = clean === "" || quiet === true || unmeasured.length > 0 ? "" : unsureText(linted);
+    const parts = [clean + unnamed, unsure, failed, hidden];
     return [parts.filter((part) => part !== "").join("; ") || "no models", ...unmeasured];
   }
   const counts = [
@@ -204,4 +211,23 @@ function footerLines(report: LintReport, palette: Palette, quiet: boolean | unde
   pushAll(lines, unmeasured);
   if (first !== undefined) lines.push(palette.dim(`tc-lint explain ${first.code} says what it is about`));
   return lines;
+}
+
+/** Of the predicted time: less is what a report without findings may well leave. */
+const muchUnsure = 0.1;
+
+/** `292 µs of 582 µs may be saved, or nothing (--verbose)`: what no finding claims is no clean bill where it is much; empty where it is not. */
+function unsureText(models: readonly ModelReport[]): string {
+  const much = models.filter(
+    ({ uncertain, predicted }) =>
+      uncertain.microseconds >= muchUnsure * predicted.microseconds && uncertain.count > 0,
+  );
+  const [first] = much;
+  if (first === undefined) return "";
+  const { uncertain, predicted } = first;
+  const what =
+    much.length === 1
+      ? `${duration(uncertain.microseconds)} of ${duration(predicted.microseconds)}`
+      : `in ${much.length} of them ${percent(muchUnsure)} of the time and more`;
+  return `${what} may be saved, or nothing (--verbose)`;
 }

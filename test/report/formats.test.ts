@@ -34,6 +34,15 @@ test("text without findings", () => {
   expect(renderText(reportOf([], "1.0.0"), options)).toBe("no models\n");
 });
 
+test("text does not call a model clean whose time may half be saved", () => {
+  const of = (microseconds: number, count = 1) =>
+    renderText(oneModel({ path: "clean.onnx", uncertain: { count, microseconds } }), options);
+  const { microseconds } = oneModel({ path: "clean.onnx" }).models[0]?.predicted ?? { microseconds: 0 };
+  expect(microseconds).toBeGreaterThan(0);
+  expect(of(microseconds / 2)).toMatch(/no findings in 1 model; \S+ .s of \S+ .s may be saved, or nothing/);
+  expect(of(microseconds / 20)).toContain("no findings in 1 model\n");
+});
+
 test("text does not call a model clean that --fix speeds up by parts that are no findings", () => {
   const ends = { microseconds: 58.7, low: 40, high: 90, precision: "fp16" } as const;
   const made = { command: "--fix" } as const;
