@@ -3,19 +3,12 @@
  * a product is grouped, whole groups grow.
  */
 import { maxOf, pushAll } from "../ir/lists.ts";
+import type { Value } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { ProductIndex } from "./graph.ts";
-import { Neighbours } from "./neighbours.ts";
+import { type ProductEnd as End, Neighbours, type Side } from "./neighbours.ts";
 import { goodEnough, paddedSizes } from "./padding-sizes.ts";
-
-/** What a product reads, or what it writes: channels or K, filters or N. */
-type Side = "in" | "out";
-
-interface End {
-  readonly product: CostedProduct;
-  readonly side: Side;
-}
 
 const known = new WeakMap<LintContext, AxisTargets>();
 
@@ -55,6 +48,7 @@ export class AxisTargets {
     const size = sizeAt(start);
     const ends: End[] = [];
     const seen = new Map<CostedProduct, Set<Side>>();
+    const values = new Map<CostedProduct["scope"], Set<Value>>();
     const pending = [start];
     for (let end = pending.pop(); end !== undefined; end = pending.pop()) {
       const sides = seen.get(end.product) ?? new Set<Side>();
@@ -63,14 +57,24 @@ export class AxisTargets {
       sides.add(end.side);
       ends.push(end);
       pushAll(pending, this.#besides(end));
+      if (size === undefined) continue;
+      const { scope } = end.product;
+      const gone = values.get(scope) ?? new Set();
+      values.set(scope, gone);
+      pushAll(pending, this.#near(scope).around(end.product.node, end.side, size, gone));
     }
     return ends;
   }
 
-  #besides({ product, side }: End): End[] {
-    const { node, scope } = product;
+  #near(scope: CostedProduct["scope"]): Neighbours {
     const near = this.#neighbours.get(scope) ?? new Neighbours(scope, this.#index);
     this.#neighbours.set(scope, near);
+    return near;
+  }
+
+  #besides({ product, side }: End): End[] {
+    const { node, scope } = product;
+    const near = this.#near(scope);
     const others =
       side === "in"
         ? near.before(node).map((other): End => ({ product: other, side: "out" }))

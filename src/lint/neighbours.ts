@@ -1,12 +1,23 @@
 /** @file The nearest products before and behind a node, through whatever keeps the elements apart. */
 import type { Scope } from "../facts/scope.ts";
 import { pushAll } from "../ir/lists.ts";
-import type { Node } from "../ir/model.ts";
+import type { Node, Value } from "../ir/model.ts";
 import type { CostedProduct } from "./context.ts";
 import { type ProductIndex, patternOf } from "./graph.ts";
 
 /** Layers between a layout change and its product are few: a norm, an activation, a residual. */
 const maxSteps = 64;
+
+/** A residual stream has a few hundred. */
+const maxValues = 4096;
+
+/** What a product reads, or what it writes: channels or K, filters or N. */
+export type Side = "in" | "out";
+
+export interface ProductEnd {
+  readonly product: CostedProduct;
+  readonly side: Side;
+}
 
 /** What a search makes of a node: a product ends it, a pass over memory is gone through, and nothing else is. */
 type Met = CostedProduct | "pass" | "end";
@@ -30,6 +41,37 @@ export class Neighbours {
   /** Products that read what the node computes, through passes over memory. */
   behind(node: Node): CostedProduct[] {
     return this.#search(node, (each) => each.outputs.flatMap((value) => value?.consumers ?? []));
+  }
+
+  /**
+   * Where products write or read an axis of this size that `node` reads or writes, whichever way passes over memory tie their values: the other
+   * operand of a residual's Add, another reader of one value. `seen`: values that were gone through, and are not again.
+   */
+  around(node: Node, side: Side, size: number, seen: Set<Value>): ProductEnd[] {
+    const found: ProductEnd[] = [];
+    const pending: Value[] = [];
+    const take = (values: readonly (Value | undefined)[]) => {
+      for (const value of values) if (value !== undefined && this.#has(value, size)) pending.push(value);
+    };
+    take(side === "in" ? node.inputs : node.outputs);
+    for (let value = pending.pop(); value !== undefined && seen.size <= maxValues; value = pending.pop()) {
+      if (seen.has(value)) continue;
+      seen.add(value);
+      const { producer, consumers } = value;
+      const ends = consumers.map((each) => [each, "in"] as const);
+      for (const [each, at] of producer === undefined ? ends : [[producer, "out"] as const, ...ends]) {
+        if (each.graph !== this.#scope.graph) continue;
+        const met = this.#meet(each);
+        if (met === "pass") take([...each.inputs, ...each.outputs]);
+        else if (met !== "end") found.push({ product: met, side: at });
+      }
+    }
+    return found;
+  }
+
+  /** A weight has the axis by itself, and one that several read ties nothing. */
+  #has(value: Value, size: number): boolean {
+    return value.initializer === undefined && this.#scope.shape(value)?.includes(size) === true;
   }
 
   #search(start: Node, next: (node: Node) => readonly Node[]): CostedProduct[] {
