@@ -3,7 +3,7 @@
  * a product is grouped, whole groups grow.
  */
 import { maxOf, pushAll } from "../ir/lists.ts";
-import type { Value } from "../ir/model.ts";
+import type { Node, Value } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { ProductIndex } from "./graph.ts";
@@ -48,7 +48,7 @@ export class AxisTargets {
     const size = sizeAt(start);
     const ends: End[] = [];
     const seen = new Map<CostedProduct, Set<Side>>();
-    const values = new Map<CostedProduct["scope"], Set<Value>>();
+    const gone = new Map<CostedProduct["scope"], Set<Value | Node>>();
     const pending = [start];
     for (let end = pending.pop(); end !== undefined; end = pending.pop()) {
       const sides = seen.get(end.product) ?? new Set<Side>();
@@ -59,9 +59,9 @@ export class AxisTargets {
       pushAll(pending, this.#besides(end));
       if (size === undefined) continue;
       const { scope } = end.product;
-      const gone = values.get(scope) ?? new Set();
-      values.set(scope, gone);
-      pushAll(pending, this.#near(scope).around(end.product.node, end.side, size, gone));
+      const there = gone.get(scope) ?? new Set();
+      gone.set(scope, there);
+      pushAll(pending, this.#near(scope).around(end.product.node, end.side, size, there));
     }
     return ends;
   }

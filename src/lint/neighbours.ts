@@ -8,8 +8,8 @@ import { type ProductIndex, patternOf } from "./graph.ts";
 /** Layers between a layout change and its product are few: a norm, an activation, a residual. */
 const maxSteps = 64;
 
-/** A residual stream has a few hundred. */
-const maxValues = 4096;
+/** Values and passes; a residual stream has a few hundred. */
+const mostSeen = 4096;
 
 /** What a product reads, or what it writes: channels or K, filters or N. */
 export type Side = "in" | "out";
@@ -45,16 +45,16 @@ export class Neighbours {
 
   /**
    * Where products write or read an axis of this size that `node` reads or writes, whichever way passes over memory tie their values: the other
-   * operand of a residual's Add, another reader of one value. `seen`: values that were gone through, and are not again.
+   * operand of a residual's Add, another reader of one value. `seen`: values and passes that were gone through, and are not again.
    */
-  around(node: Node, side: Side, size: number, seen: Set<Value>): ProductEnd[] {
+  around(node: Node, side: Side, size: number, seen: Set<Value | Node>): ProductEnd[] {
     const found: ProductEnd[] = [];
     const pending: Value[] = [];
     const take = (values: readonly (Value | undefined)[]) => {
       for (const value of values) if (value !== undefined && this.#has(value, size)) pending.push(value);
     };
     take(side === "in" ? node.inputs : node.outputs);
-    for (let value = pending.pop(); value !== undefined && seen.size <= maxValues; value = pending.pop()) {
+    for (let value = pending.pop(); value !== undefined && seen.size <= mostSeen; value = pending.pop()) {
       if (seen.has(value)) continue;
       seen.add(value);
       const { producer, consumers } = value;
@@ -62,8 +62,10 @@ export class Neighbours {
       for (const [each, at] of producer === undefined ? ends : [[producer, "out"] as const, ...ends]) {
         if (each.graph !== this.#scope.graph) continue;
         const met = this.#meet(each);
-        if (met === "pass") take([...each.inputs, ...each.outputs]);
-        else if (met !== "end") found.push({ product: met, side: at });
+        if (met !== "pass" && met !== "end") found.push({ product: met, side: at });
+        if (met !== "pass" || seen.has(each)) continue;
+        seen.add(each);
+        take([...each.inputs, ...each.outputs]);
       }
     }
     return found;
