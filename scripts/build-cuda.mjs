@@ -66,7 +66,7 @@ mkdirSync(cache, { recursive: true });
 const start = performance.now();
 const tasks = families.flatMap(tasksOf);
 const failures = await inParallel(piecesOf(tasks), Number(options.jobs), compile);
-const broken = new Set(failures.map(({ family }) => family));
+const broken = new Set(failures.map(({ item: [{ family }] }) => family));
 await inParallel(
   families.filter((name) => !broken.has(name)),
   Number(options.jobs),
@@ -83,14 +83,11 @@ function tasksOf(family) {
   const { hash, text } = readWhole(source);
   const only = listOf(onlyPattern.exec(readFileSync(source, "utf8"))?.[1]);
   const wanted = architectures.filter((arch) => only?.includes(arch) ?? true);
-  return [...new Set(wanted.map((arch) => machineCodeOf(text, arch)))].map((arch) => ({
-    family,
-    arch,
-    source,
-    hash,
-    frontEnd: frontEndOf(text, arch),
-    stem: `${family}-${arch}-${hash}`,
-  }));
+  return [...new Set(wanted.map((arch) => machineCodeOf(text, arch)))].map((arch) => {
+    const frontEnd = frontEndOf(text, arch);
+    // What front end it takes is no part of the source.
+    return { family, arch, source, frontEnd, stem: `${family}-${arch}-of-${frontEnd}-${hash}` };
+  });
 }
 
 /** Those of one PTX together. */
@@ -147,7 +144,6 @@ function readWhole(source) {
 
 /** Compiles a family to one PTX, and that to machine code of several architectures, unless that is done. Returns what went wrong. */
 async function compile(piece) {
-  const problems = [];
   const missing = piece.filter(({ stem }) => !existsSync(join(cache, `${stem}.json`)));
   if (missing.length > 0) {
     const folder = mkdtempSync(join(cache, "build-"));
@@ -158,11 +154,11 @@ async function compile(piece) {
       rmSync(folder, { recursive: true, force: true });
     }
   }
-  for (const { family, arch, source, stem } of piece) {
+  const problems = piece.flatMap(({ family, arch, source, stem }) => {
     const report = JSON.parse(readFileSync(join(cache, `${stem}.json`), "utf8"));
-    problems.push(problemsOf(family, arch, source, report));
-  }
-  return problems.filter((problem) => problem !== undefined).join("\n") || undefined;
+    return problemsOf(family, arch, source, report) ?? [];
+  });
+  return problems.length === 0 ? undefined : problems.join("\n");
 }
 
 async function compileTo(folder, piece) {
@@ -279,7 +275,7 @@ async function inParallel(items, jobs, work) {
   const worker = async () => {
     for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
       const message = await work(item);
-      if (message !== undefined) failures.push({ ...item[0], message });
+      if (message !== undefined) failures.push({ item, message });
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, jobs) }, worker));

@@ -46,9 +46,11 @@ export class AxisTargets {
   /** All that write or read the axis, whatever keeps its elements apart in between. */
   #endsOf(start: End): readonly End[] {
     const size = sizeAt(start);
+    if (size === undefined) return [start];
+    const near = this.#near(start.product.scope);
     const ends: End[] = [];
     const seen = new Map<CostedProduct, Set<Side>>();
-    const gone = new Map<CostedProduct["scope"], Set<Value | Node>>();
+    const gone = new Set<Value | Node>();
     const pending = [start];
     for (let end = pending.pop(); end !== undefined; end = pending.pop()) {
       const sides = seen.get(end.product) ?? new Set<Side>();
@@ -56,31 +58,17 @@ export class AxisTargets {
       if (sides.has(end.side) || sizeAt(end) !== size) continue;
       sides.add(end.side);
       ends.push(end);
-      pushAll(pending, this.#besides(end));
-      if (size === undefined) continue;
-      const { scope } = end.product;
-      const there = gone.get(scope) ?? new Set();
-      gone.set(scope, there);
-      pushAll(pending, this.#near(scope).around(end.product.node, end.side, size, there));
+      pushAll(pending, besides(end, near));
+      pushAll(pending, near.around(end.product.node, end.side, size, gone));
     }
     return ends;
   }
 
+  /** All that is tied lies in one instance of a graph. */
   #near(scope: CostedProduct["scope"]): Neighbours {
     const near = this.#neighbours.get(scope) ?? new Neighbours(scope, this.#index);
     this.#neighbours.set(scope, near);
     return near;
-  }
-
-  #besides({ product, side }: End): End[] {
-    const { node, scope } = product;
-    const near = this.#near(scope);
-    const others =
-      side === "in"
-        ? near.before(node).map((other): End => ({ product: other, side: "out" }))
-        : near.behind(node).map((other): End => ({ product: other, side: "in" }));
-    if (!isDepthwise(product.sizes)) return others;
-    return [...others, { product, side: side === "in" ? "out" : "in" }];
   }
 
   #chosen(ends: readonly End[], size: number | undefined): number | undefined {
@@ -133,6 +121,17 @@ export class AxisTargets {
     const decided = this.#context.decision?.paddedOf(product, product.sizes.kind);
     return decided && numberAt(decided.work, side);
   }
+}
+
+/** Ends of the same axis next to one; a depthwise product has it on both sides. */
+function besides({ product, side }: End, near: Neighbours): End[] {
+  const { node } = product;
+  const others =
+    side === "in"
+      ? near.before(node).map((other): End => ({ product: other, side: "out" }))
+      : near.behind(node).map((other): End => ({ product: other, side: "in" }));
+  if (!isDepthwise(product.sizes)) return others;
+  return [...others, { product, side: side === "in" ? "out" : "in" }];
 }
 
 function sideOf(field: string): Side | undefined {
