@@ -14,6 +14,10 @@
   extern "C" __global__ void __launch_bounds__(THREADS) NAME(const __grid_constant__ GemmParams p) {     \
     SkinnyAlongK<T, ROWS, WIDTH>::run(p);                                                                \
   }
+#define SKINNY_SHORT(NAME, T, ROWS, WIDTH, LANES, THREADS)                                               \
+  extern "C" __global__ void __launch_bounds__(THREADS, ROWS == 1 ? 8 : 4) NAME(const __grid_constant__ GemmParams p) {     \
+    SkinnyShort<T, ROWS, WIDTH, LANES>::run(p);                                                          \
+  }
 #define SKINNY_N(NAME, T, ROWS, WIDTH, LANES, THREADS)                                                   \
   extern "C" __global__ void __launch_bounds__(THREADS, 2) NAME(const __grid_constant__ GemmParams p) {  \
     SkinnyAlongN<T, ROWS, WIDTH, LANES>::run(p);                                                         \

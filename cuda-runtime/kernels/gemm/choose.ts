@@ -13,6 +13,7 @@ import {
   type GemmRow,
   gemmTable,
   type Layout,
+  type SkinnyRow,
   sharedBytesOf,
   skinnyShape,
   stageBytes,
@@ -85,7 +86,7 @@ export function* gemmCandidates(problem: Problem, options: ChooseOptions): Gener
     for (const a of readingsOf(oriented.a, oriented.m, oriented, options)) {
       for (const b of readingsOf(oriented.b, oriented.n, oriented, options)) {
         for (const row of rows) {
-          const layout = layoutOf(row, a, b);
+          const layout = layoutOf(row, a, b, options.type);
           if (layout === undefined || !fitsRows(row, oriented, options.target)) continue;
           yield* withSplits(row, layout, oriented, isSwapped, a, b, options);
         }
@@ -172,10 +173,10 @@ function lineOf(operand: Operand, more: readonly number[]): number {
 }
 
 /** Undefined where the row does not take operands that are read so. */
-function layoutOf(row: GemmRow, a: Reading, b: Reading): Layout | undefined {
+function layoutOf(row: GemmRow, a: Reading, b: Reading, type: FloatStorage): Layout | undefined {
   const layout = `${a.unit === "outer" ? "m" : "k"}${b.unit === "outer" ? "n" : "k"}` as const;
   if (row.kind === "simt") return a.isPacked || b.isPacked ? undefined : layout;
-  if (row.kind === "skinny") return takesSkinny(row, a, b) ? layout : undefined;
+  if (row.kind === "skinny") return takesSkinny(row, a, b, type) ? layout : undefined;
   if (row.kind === "hopper" || row.kind === "thin")
     return takesHopper(a) && takesHopper(b) ? layout : undefined;
   if (a.unit === undefined || b.unit === undefined || !row.layouts.includes(layout)) return undefined;
@@ -189,9 +190,10 @@ function takesHopper({ unit, grain, isForward }: Reading): boolean {
   return unit === "k" && grain === 16 && isForward;
 }
 
-function takesSkinny(row: GemmRow & { kind: "skinny" }, a: Reading, b: Reading): boolean {
-  if (row.along === "n") return !a.isPacked && b.unit === "outer" && (!row.wide || b.grain === 16);
-  return a.unit === "k" && b.unit === "k" && (!row.wide || (a.grain === 16 && b.grain === 16));
+function takesSkinny(row: SkinnyRow, a: Reading, b: Reading, type: FloatStorage): boolean {
+  const bytes = skinnyShape(row, type).width * bytesOfType(type);
+  if (row.along === "n") return !a.isPacked && b.unit === "outer" && b.grain >= bytes;
+  return a.unit === "k" && b.unit === "k" && a.grain >= bytes && b.grain >= bytes;
 }
 
 function* withSplits(
@@ -249,7 +251,8 @@ function countsOf(row: GemmRow): readonly number[] {
 function splitUnit(row: GemmRow, type: FloatStorage): number {
   if (row.kind === "thin") return 64;
   if (row.kind !== "skinny") return row.k;
-  return row.along === "k" ? 32 * skinnyShape(row, type).width : 32;
+  const { lanes, width } = skinnyShape(row, type);
+  return row.along === "n" ? 32 : lanes * width;
 }
 
 function sizeOf(problem: Problem, type: FloatStorage, a: Reading, b: Reading): GemmSize {
@@ -303,7 +306,7 @@ function storeWidthOf({ d }: Problem): 8 | 2 | 1 {
 export function describeChoice({ row, problem, layout, isSwapped, splits, packA, packB }: Choice): string {
   const { m, n, k, batch } = problem;
   const name =
-    row.kind === "skinny" ? `${row.rows} rows along ${row.along}${row.wide ? " wide" : ""}` : row.tile;
+    row.kind === "skinny" ? `${row.rows} rows along ${row.along}${row.load === "one" ? "" : ` ${row.load}`}` : row.tile;
   const notes = [
     `${[...batch, m, n].join("x")}x${k}`,
     name,

@@ -273,18 +273,25 @@ function simtClocks(row: SimtRow, size: GemmSize, splits: number, target: PlanTa
   return wavesOf(blocksOf(size, row.m, row.n, splits), row.occupancy, target, wave);
 }
 
-/** Loads in flight bound it: four of each lane at a time. */
+/** Instructions of a thread that halves the sums which its lanes have of a short column: choices, a shuffle, an addition. */
+const halvingInstructions = 4;
+
+/** Loads in flight bound it: four of each lane at a time, or one of each short column. */
 function skinnyClocks(row: SkinnyRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const { flopPerClock, bytesPerClock, memoryLatencyClocks } = target;
-  const { columns, threads, width } = skinnyShape(row, size.type);
-  const lanes = row.along === "k" ? 32 * width : (threads * width) / columns;
-  const rounds = Math.ceil(Math.ceil(size.k / splits) / (4 * lanes));
+  const { columns, threads, width, lanes } = skinnyShape(row, size.type);
+  const isShort = row.along === "short";
+  const perRound = (row.along === "n" ? threads / lanes : lanes * width) * (isShort ? 1 : 4);
+  const rounds = Math.ceil(Math.ceil(size.k / splits) / perRound);
   const resident = Math.floor(target.threads / threads / (row.rows > 1 ? 2 : 1));
   const bytes = elementBytes(size.type);
   // Every element of b is converted and multiplied by each row.
   const perBlock =
-    columns * 4 * lanes * Math.max(bytes / bytesPerClock.dram, (2 * row.rows + 3) / flopPerClock.cuda);
+    columns * perRound * Math.max(bytes / bytesPerClock.dram, (2 * row.rows + 3) / flopPerClock.cuda);
+  const halving = isShort
+    ? (columns * row.rows * (lanes - 1) * halvingInstructions * 2) / flopPerClock.cuda
+    : 0;
   const wave = (blocks: number) =>
-    rounds * Math.max(blocks * perBlock, memoryLatencyClocks * 0.8) + memoryLatencyClocks;
+    rounds * Math.max(blocks * perBlock, memoryLatencyClocks * 0.8) + blocks * halving + memoryLatencyClocks;
   return wavesOf(blocksOf(size, row.rows, columns, splits), resident, target, wave);
 }

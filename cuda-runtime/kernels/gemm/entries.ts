@@ -117,7 +117,8 @@ function thinLine({ m, n, width, blocks }: ThinRow, entry: string, type: FloatSt
 }
 
 function skinnyLine(row: SkinnyRow, entry: string, type: FloatStorage): string {
-  const { columns, threads, width } = skinnyShape(row, type);
-  if (row.along === "k") return `SKINNY_K(${entry}, ${cTypes[type]}, ${row.rows}, ${width}, ${threads})`;
-  return `SKINNY_N(${entry}, ${cTypes[type]}, ${row.rows}, ${width}, ${columns / width}, ${threads})`;
+  const { threads, width, lanes } = skinnyShape(row, type);
+  const sizes = [entry, cTypes[type], row.rows, width].join(", ");
+  if (row.along === "k") return `SKINNY_K(${sizes}, ${threads})`;
+  return `${row.along === "n" ? "SKINNY_N" : "SKINNY_SHORT"}(${sizes}, ${lanes}, ${threads})`;
 }

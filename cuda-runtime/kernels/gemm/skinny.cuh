@@ -4,20 +4,26 @@
 #include "../common/launch.cuh"
 #include "params.cuh"
 
-// N elements of a float type at an address aligned to their size.
-template <typename T, int N>
-struct Pack {
-  T values[N];
-};
+// An unsigned type of as many bytes, that one load brings.
+template <typename T, int BYTES>
+using Loaded = typename std::conditional<
+    BYTES == 16, uint4,
+    typename std::conditional<BYTES == 8, uint2, typename std::conditional<BYTES == 4, uint32_t, T>::type>::type>::type;
 
 template <typename T, int N>
-__device__ __forceinline__ void loadPack(float (&to)[N], const T* from) {
-  using Wide = typename std::conditional<sizeof(T) * N == 16, uint4, T>::type;
-  static_assert(sizeof(Wide) == sizeof(Pack<T, N>), "one load");
-  const Wide wide = *reinterpret_cast<const Wide*>(from);
+using Wide = Loaded<T, static_cast<int>(sizeof(T) * N)>;
+
+template <typename T, int N>
+__device__ __forceinline__ void unpack(float (&to)[N], const Wide<T, N>& wide) {
+  static_assert(sizeof(wide) == sizeof(T) * N, "one load");
   const T* values = reinterpret_cast<const T*>(&wide);
 #pragma unroll
   for (int i = 0; i < N; ++i) to[i] = toFloat(values[i]);
+}
+
+template <typename T, int N>
+__device__ __forceinline__ void loadPack(float (&to)[N], const T* from) {
+  unpack<T, N>(to, *reinterpret_cast<const Wide<T, N>*>(from));
 }
 
 // b with unit stride along k: one warp computes COLUMNS columns, its lanes running along k, N elements each.
@@ -88,6 +94,97 @@ struct SkinnyAlongK {
       for (int j = 0; j < kColumns; ++j)
 #pragma unroll
         for (int q = 0; q < WIDTH; ++q) sums[i][j] = fmaf(x[q], y[j][q], sums[i][j]);
+    }
+  }
+};
+
+// Short rows of b, with unit stride along k: LANES lanes have LANES columns, N elements of each at a time, of eight columns together.
+// They halve the columns that they have sums of until each has one, so that a warp stores 32 side by side.
+template <typename T, int ROWS, int N, int LANES>
+struct SkinnyShort {
+  static constexpr int kWarps = 4;
+  static constexpr int kAtOnce = 8;
+  static constexpr int kChunks = LANES / kAtOnce;
+
+  static __device__ __forceinline__ void run(const GemmParams& p) {
+    const Place at = placeOf(p);
+    const int lane = threadIdx.x & (LANES - 1);
+    const int n0 = at.tileN * kWarps * 32 + (threadIdx.x & ~(LANES - 1));
+    const int m0 = at.tileM * ROWS;
+    beginKernel();
+    if ((n0 & ~31) >= p.n) return;
+    const T* rowsA[ROWS];
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i)
+      rowsA[i] = static_cast<const T*>(p.a) + at.a + (int64_t)min(m0 + i, p.m - 1) * p.aM;
+    const T* b = static_cast<const T*>(p.b) + at.b + (int64_t)min(n0, p.n - 1) * p.bN;
+    const int last = max(0, min(LANES, p.n - n0) - 1);
+    const int begin = kBegin(p, at);
+    const int end = kEnd(p, at);
+    const int whole = begin + max(0, end - begin) / N * N;
+    float sums[ROWS][kChunks] = {};
+    // Every lane of a warp takes part in its shuffles: those behind the end with zeros.
+#pragma unroll 1
+    for (int k = begin; k < whole; k += LANES * N) add<N>(sums, rowsA, b, k + lane * N, whole, lane, last, p.bN);
+    if (N > 1 && whole < end) add<1>(sums, rowsA, b, whole + lane, end, lane, last, p.bN);
+    const int n = n0 + lane % kChunks * kAtOnce + lane / kChunks;
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+      const float sum = mineOf<kChunks, kChunks / 2>(sums[i], lane);
+      if (m0 + i < p.m && n < p.n) finish(p, at, m0 + i, n, sum);
+    }
+  }
+
+  template <int WIDTH>
+  static __device__ __forceinline__ void add(float (&sums)[ROWS][kChunks], const T* const (&rowsA)[ROWS], const T* b,
+                                             int k, int end, int lane, int last, int64_t step) {
+    float x[ROWS][WIDTH] = {};
+    const bool isInside = k < end;
+    if (isInside) {
+#pragma unroll
+      for (int i = 0; i < ROWS; ++i) loadPack<T, WIDTH>(x[i], rowsA[i] + k);
+    }
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      float parts[ROWS][kAtOnce] = {};
+      if (isInside) addColumns<WIDTH>(parts, x, b + k, chunk * kAtOnce, last, step);
+#pragma unroll
+      for (int i = 0; i < ROWS; ++i) sums[i][chunk] += mineOf<kAtOnce, LANES / 2>(parts[i], lane);
+    }
+  }
+
+  template <int WIDTH>
+  static __device__ __forceinline__ void addColumns(float (&parts)[ROWS][kAtOnce], const float (&x)[ROWS][WIDTH],
+                                                    const T* b, int first, int last, int64_t step) {
+    Wide<T, WIDTH> wide[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j)
+      wide[j] = *reinterpret_cast<const Wide<T, WIDTH>*>(b + min(first + j, last) * step);
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      float y[WIDTH];
+      unpack<T, WIDTH>(y, wide[j]);
+#pragma unroll
+      for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+        for (int q = 0; q < WIDTH; ++q) parts[i][j] = fmaf(x[i][q], y[q], parts[i][j]);
+    }
+  }
+
+  // Lanes of a pair swap the halves of their sums that the other one keeps.
+  template <int COUNT, int DISTANCE>
+  static __device__ __forceinline__ float mineOf(float (&sums)[COUNT], int lane) {
+    if constexpr (COUNT == 1) {
+      return sums[0];
+    } else {
+      const bool isUpper = lane & DISTANCE;
+      float half[COUNT / 2];
+#pragma unroll
+      for (int j = 0; j < COUNT / 2; ++j) {
+        const float given = isUpper ? sums[j] : sums[j + COUNT / 2];
+        half[j] = (isUpper ? sums[j + COUNT / 2] : sums[j]) + __shfl_xor_sync(0xffffffffu, given, DISTANCE);
+      }
+      return mineOf<COUNT / 2, DISTANCE / 2>(half, lane);
     }
   }
 };

@@ -77,10 +77,10 @@ export interface SimtRow {
 /** Few rows, on CUDA cores. */
 export interface SkinnyRow {
   readonly kind: "skinny";
-  /** b's unit stride. */
-  readonly along: "k" | "n";
-  /** 16 bytes a load; else one element. */
-  readonly wide: boolean;
+  /** b's unit stride; `short`: along k, too, with a few lanes to a column. */
+  readonly along: "k" | "n" | "short";
+  /** Of a load: 16 bytes, two elements, or one. */
+  readonly load: "wide" | "pair" | "one";
   readonly rows: number;
 }
 
@@ -203,25 +203,39 @@ export const gemmTable: readonly GemmRow[] = [
   { kind: "simt", tile: "simt_128", m: 128, n: 128, k: 8, occupancy: 2, efficiency: 0.75 },
   { kind: "simt", tile: "simt_64", m: 64, n: 64, k: 16, occupancy: 2, efficiency: 0.5 },
   { kind: "simt", tile: "simt_32", m: 32, n: 32, k: 32, occupancy: 2, efficiency: 0.25 },
-  ...[1, 4].flatMap((rows) =>
-    (["k", "n"] as const).flatMap((along) =>
-      [true, false].map((wide): SkinnyRow => ({ kind: "skinny", along, wide, rows })),
+  ...[1, 4].flatMap((rows) => [
+    ...(["k", "n"] as const).flatMap((along) =>
+      (["wide", "one"] as const).map((load): SkinnyRow => ({ kind: "skinny", along, load, rows })),
     ),
-  ),
+    ...(["wide", "pair", "one"] as const).map(
+      (load): SkinnyRow => ({ kind: "skinny", along: "short", load, rows }),
+    ),
+  ]),
 ];
 
 export function elementBytes(type: FloatStorage): number {
   return type === "float32" ? 4 : 2;
 }
 
-/** Columns that a block of a skinny kernel computes; its warps; elements of one load. */
-export function skinnyShape(
-  row: SkinnyRow,
-  type: FloatStorage,
-): { columns: number; threads: number; width: number } {
-  const width = row.wide ? 16 / elementBytes(type) : 1;
-  if (row.along === "k") return { columns: 8, threads: 128, width };
-  return { columns: row.wide ? 8 * width : 32, threads: 256, width };
+/** Lanes that share a short column: 64 elements of it in wide loads of half, 32 in pairs, 16 by themselves. */
+const shortLanes = { wide: 8, pair: 16, one: 16 } as const;
+
+export interface SkinnyShape {
+  /** That a block computes. */
+  readonly columns: number;
+  readonly threads: number;
+  /** Elements of one load. */
+  readonly width: number;
+  /** Beside each other: along k, or of columns. */
+  readonly lanes: number;
+}
+
+export function skinnyShape({ along, load }: SkinnyRow, type: FloatStorage): SkinnyShape {
+  const width = { wide: 16 / elementBytes(type), pair: 2, one: 1 }[load];
+  if (along === "k") return { columns: 8, threads: 128, width, lanes: 32 };
+  if (along === "short") return { columns: 128, threads: 128, width, lanes: shortLanes[load] };
+  const lanes = load === "wide" ? 8 : 32;
+  return { columns: lanes * width, threads: 256, width, lanes };
 }
 
 export function threadsOf(row: TensorRow): number {
@@ -300,7 +314,7 @@ export function kernelOf(
     case "simt":
       return { kind: "built", family: "gemm-plain", entry: row.tile };
     case "skinny": {
-      const entry = `skinny_${type}_${row.along}${row.wide ? "_wide" : ""}_${row.rows}`;
+      const entry = `skinny_${type}_${row.along}${row.load === "one" ? "" : `_${row.load}`}_${row.rows}`;
       return { kind: "built", family: "gemm-plain", entry };
     }
   }

@@ -78,7 +78,8 @@ describe("choice", () => {
       chooseGemm(linear(m, n, k), optionsOf("float16")).launch.row;
     expect(rowOf(8192, 8192, 8192)).toMatchObject({ kind: "hopper", together: true });
     expect(rowOf(128, 768, 768)).toMatchObject({ kind: "hopper", m: 64 });
-    expect(rowOf(1, 4096, 4096)).toMatchObject({ kind: "skinny", along: "k", wide: true, rows: 1 });
+    expect(rowOf(1, 4096, 4096)).toMatchObject({ kind: "skinny", along: "k", load: "wide", rows: 1 });
+    expect(rowOf(524_288, 1, 30)).toMatchObject({ kind: "skinny", along: "short", load: "pair", rows: 1 });
     expect(rowOf(4096, 1, 4096)).toMatchObject({ kind: "skinny", along: "k", rows: 1 });
   });
 

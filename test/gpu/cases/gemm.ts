@@ -387,6 +387,13 @@ function sizeCases(): KernelCase[] {
       { precision, m: 48, n: 3000, k: 40 },
       { precision, m: 3000, n: 20, k: 40 },
     ]),
+    caseOf(`${precision} short`, [
+      { precision, m: 1, n: 5001, k: 30, b: "column" },
+      { precision, m: 3001, n: 1, k: 30 },
+      { precision, m: 3, n: 701, k: 29, gap: 1, b: "column", epilogue: { bias: true } },
+      { precision, m: 4, n: 1030, k: 64, b: "column", batchA: [2], batchB: [2] },
+      { precision, m: 1, n: 33, k: 7, b: "column" },
+    ]),
     ...[6, 20].map((splits) => {
       const accepts = (choice: Choice) => choice.splits === splits && !sumsInTeam(choice.row);
       const setup = { precision, accepts, k: 2560, epilogue: { bias: true } } as const;
@@ -422,7 +429,7 @@ function splitsOf(row: CutRow): readonly number[] {
 function layoutsOf(row: CutRow): readonly Layout[] {
   switch (row.kind) {
     case "skinny":
-      return [row.along === "k" ? "kk" : "kn"];
+      return [row.along === "n" ? "kn" : "kk"];
     case "tensor":
       return row.layouts;
     case "hopper":
@@ -435,9 +442,9 @@ function layoutsOf(row: CutRow): readonly Layout[] {
 function rowCase(precision: Precision, row: CutRow, splits: number): KernelCase {
   const isSkinny = row.kind === "skinny";
   const layouts = layoutsOf(row);
-  const name = isSkinny ? `rows${row.rows} along ${row.along}${row.wide ? " wide" : ""}` : row.tile;
+  const name = isSkinny ? `rows${row.rows} along ${row.along} ${row.load}` : row.tile;
   const isOdd = row.kind === "tensor" && row.odd;
-  const gap = isOdd || (isSkinny && !row.wide) ? 1 : 0;
+  const gap = isSkinny ? { wide: 0, pair: 2, one: 1 }[row.load] : Number(isOdd);
   const [m, n] = isSkinny ? [row.rows, 264] : [row.m + 24, row.n + 40];
   const k = isSkinny ? 1200 : 5 * row.k + 8;
   return caseOf(
