@@ -5,13 +5,8 @@ import { plainEpilogue } from "../ir/epilogue.ts";
 import { isFloatStorage } from "../ir/storage.ts";
 import { permuted, sliced, type View } from "../ir/view.ts";
 import { emitGemm } from "../kernels/gemm/gemm.ts";
-import {
-  type CellKind,
-  cells,
-  emitRecurrent,
-  type GateFunction,
-  gateActivations,
-} from "../kernels/recurrent/recurrent.ts";
+import { type CellKind, cells, type GateFunction, gateActivations } from "../kernels/recurrent/cells.ts";
+import { emitRecurrent } from "../kernels/recurrent/recurrent.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { mustReshape, reshapedOrCopied } from "./movement-arguments.ts";
 

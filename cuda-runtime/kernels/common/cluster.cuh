@@ -43,3 +43,14 @@ __device__ __forceinline__ float loadFromBlock(const float* own, int rank) {
 #endif
   return value;
 }
+
+// 16 bytes, to the block of this rank, at the place that `own` has in the shared memory of this one.
+__device__ __forceinline__ void storeToBlock(const void* own, int rank, const uint32_t (&words)[4]) {
+#if defined(TC_LINT_CLUSTERS)
+  uint32_t at;
+  const uint32_t here = static_cast<uint32_t>(__cvta_generic_to_shared(own));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(here), "r"(rank));
+  asm volatile("st.shared::cluster.v4.b32 [%0], {%1, %2, %3, %4};"
+               ::"r"(at), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+#endif
+}

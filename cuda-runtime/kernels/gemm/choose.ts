@@ -306,7 +306,9 @@ function storeWidthOf({ d }: Problem): 8 | 2 | 1 {
 export function describeChoice({ row, problem, layout, isSwapped, splits, packA, packB }: Choice): string {
   const { m, n, k, batch } = problem;
   const name =
-    row.kind === "skinny" ? `${row.rows} rows along ${row.along}${row.load === "one" ? "" : ` ${row.load}`}` : row.tile;
+    row.kind === "skinny"
+      ? `${row.rows} rows along ${row.along}${row.load === "one" ? "" : ` ${row.load}`}`
+      : row.tile;
   const notes = [
     `${[...batch, m, n].join("x")}x${k}`,
     name,

@@ -1,53 +1,18 @@
 // LSTM, GRU and RNN: what comes after the product with the whole input. State and arithmetic are float32.
 //
-// A warp makes one hidden unit for B sequences at once: its rows of R times the state, a sum over the warp, then one
+// `tensor` kernels (tensor.cuh) keep R and do all steps. In others a warp makes one hidden unit for B sequences at once: its rows of R times the state, a sum over the warp, then one
 // lane a sequence applies the gates. `step` kernels do one time step for all units; `sequence` kernels keep a whole
 // sequence in one block, for states so small that a launch would cost more.
 #include "../common/launch.cuh"
 #include "../common/storage.cuh"
-#include "params.generated.cuh"
-
-enum GateActivation : int {
-  kSigmoid = 0, kTanh = 1, kRelu = 2, kAffine = 3, kLeakyRelu = 4, kThresholdedRelu = 5, kScaledTanh = 6,
-  kHardSigmoid = 7, kElu = 8, kSoftsign = 9, kSoftplus = 10,
-};
-
-// Not inlined: it is in every kernel several times, and takes a small part of the time.
-__device__ __noinline__ float gate(float x, GateFunction f) {
-  switch (f.kind) {
-    case kSigmoid: return 1.0f / (1.0f + expf(-x));
-    case kTanh: return tanhf(x);
-    case kRelu: return x < 0.0f ? 0.0f : x;
-    case kAffine: return f.alpha * x + f.beta;
-    case kLeakyRelu: return x < 0.0f ? f.alpha * x : x;
-    case kThresholdedRelu: return x > f.alpha ? x : 0.0f;
-    case kScaledTanh: return f.alpha * tanhf(f.beta * x);
-    case kHardSigmoid: return fminf(fmaxf(f.alpha * x + f.beta, 0.0f), 1.0f);
-    case kElu: return x < 0.0f ? f.alpha * expm1f(x) : x;
-    case kSoftsign: return x / (1.0f + fabsf(x));
-    default: return x > 20.0f ? x : log1pf(expf(x));
-  }
-}
-
-__device__ __forceinline__ float clipped(float x, float limit) {
-  return x < -limit ? -limit : (x > limit ? limit : x);
-}
+#include "gates.cuh"
+#include "tensor.cuh"
 
 __device__ __forceinline__ float warpSum(float x) {
   #pragma unroll
   for (int distance = 16; distance > 0; distance >>= 1) x += __shfl_xor_sync(0xffffffffu, x, distance);
   return x;
 }
-
-enum Cell : int { kLstm, kRnn, kGru, kGruGates, kGruCandidate };
-
-template <Cell CELL> struct CellTraits;
-// Gates in R, the first of them that is multiplied here, and how many are.
-template <> struct CellTraits<kLstm> { static constexpr int kAll = 4, kFirst = 0, kCount = 4; };
-template <> struct CellTraits<kRnn> { static constexpr int kAll = 1, kFirst = 0, kCount = 1; };
-template <> struct CellTraits<kGru> { static constexpr int kAll = 3, kFirst = 0, kCount = 3; };
-template <> struct CellTraits<kGruGates> { static constexpr int kAll = 3, kFirst = 0, kCount = 2; };
-template <> struct CellTraits<kGruCandidate> { static constexpr int kAll = 3, kFirst = 2, kCount = 1; };
 
 // Where a warp works: which direction, which sequences (B of them from `first` on, `count` of which exist).
 struct Place {
@@ -66,38 +31,9 @@ struct State {
   float* update;
 };
 
-struct Moment {
-  bool isActive;
-  int time;
-};
-
-// A reversed direction goes from the end of each sequence; steps behind its end only write zeros.
-__device__ __forceinline__ Moment momentOf(const RecurrentParams& p, const Place& place, int sequence) {
-  const int length = p.lengths == nullptr ? p.steps : p.lengths[sequence];
-  const bool isActive = place.step < length;
-  const bool isReversed = p.reversed[place.direction] != 0;
-  return {isActive, isReversed && isActive ? length - 1 - place.step : place.step};
-}
-
 template <int ALL> __device__ __forceinline__ float recurrentBias(const RecurrentParams& p, const Place& place, int g) {
   if (p.rBias == nullptr) return 0.0f;
   return p.rBias[(static_cast<int64_t>(place.direction) * ALL + g) * p.hidden + place.unit];
-}
-
-__device__ __forceinline__ float lstmUnit(const RecurrentParams& p, const Place& place, int sequence, const float* in) {
-  const GateFunction* f = p.functions[place.direction];
-  const float* peep = p.peepholes == nullptr ? nullptr : p.peepholes + static_cast<int64_t>(place.direction) * 3 * p.hidden;
-  float* cell = p.c + (static_cast<int64_t>(place.direction) * p.batch + sequence) * p.hidden + place.unit;
-  const float before = *cell;
-  const float peepInput = peep == nullptr ? 0.0f : peep[place.unit] * before;
-  const float peepForget = peep == nullptr ? 0.0f : peep[2 * p.hidden + place.unit] * before;
-  const float input = gate(clipped(in[0] + peepInput, p.clip), f[0]);
-  const float forget = p.inputForget != 0 ? 1.0f - input : gate(clipped(in[2] + peepForget, p.clip), f[0]);
-  const float after = forget * before + input * gate(clipped(in[3], p.clip), f[1]);
-  const float peepOutput = peep == nullptr ? 0.0f : peep[p.hidden + place.unit] * after;
-  const float output = gate(clipped(in[1] + peepOutput, p.clip), f[0]);
-  *cell = after;
-  return output * gate(after, f[2]);
 }
 
 template <Cell CELL>
@@ -106,7 +42,7 @@ __device__ __forceinline__ void finish(const RecurrentParams& p, const Place& pl
   using Traits = CellTraits<CELL>;
   const int sequence = place.first + lane;
   const int at = lane * p.hidden + place.unit;
-  const Moment moment = momentOf(p, place, sequence);
+  const Moment moment = momentOf(p, place.direction, lengthOf(p, sequence), place.step);
   const float* x = p.x + static_cast<int64_t>(place.direction) * p.xStrides[0] +
                    static_cast<int64_t>(moment.time) * p.xStrides[1] + static_cast<int64_t>(sequence) * p.xStrides[2] +
                    place.unit;
@@ -117,30 +53,28 @@ __device__ __forceinline__ void finish(const RecurrentParams& p, const Place& pl
     in[g] = x[(Traits::kFirst + g) * p.hidden];
     product[g] = sums[g] + recurrentBias<Traits::kAll>(p, place, Traits::kFirst + g);
   }
-  const GateFunction* f = p.functions[place.direction];
+  const NamedGates gates{p.functions[place.direction]};
   const float before = state.h[at];
   if (CELL == kGruGates) {
-    state.update[at] = gate(clipped(in[0] + product[0], p.clip), f[0]);
-    state.reset[at] = gate(clipped(in[Traits::kCount - 1] + product[Traits::kCount - 1], p.clip), f[0]) * before;
+    state.update[at] = gates.of(clipped(in[0] + product[0], p.clip), 0);
+    state.reset[at] = gates.of(clipped(in[Traits::kCount - 1] + product[Traits::kCount - 1], p.clip), 0) * before;
     return;
   }
   float result = before;
   if (moment.isActive) {
-    if (CELL == kLstm) {
+    if constexpr (CELL == kLstm) {
       float total[4];
       #pragma unroll
       for (int g = 0; g < Traits::kCount; ++g) total[g] = in[g] + product[g];
-      result = lstmUnit(p, place, sequence, total);
-    } else if (CELL == kRnn) {
-      result = gate(clipped(in[0] + product[0], p.clip), f[0]);
-    } else if (CELL == kGruCandidate) {
+      float* cell = p.c + (static_cast<int64_t>(place.direction) * p.batch + sequence) * p.hidden + place.unit;
+      result = lstmUnit(p, place.direction, place.unit, gates, total, *cell);
+    } else if constexpr (CELL == kRnn) {
+      result = gates.of(clipped(in[0] + product[0], p.clip), 0);
+    } else if constexpr (CELL == kGruCandidate) {
       const float z = state.update[at];
-      result = (1.0f - z) * gate(clipped(in[0] + product[0], p.clip), f[1]) + z * before;
-    } else {
-      const float z = gate(clipped(in[0] + product[0], p.clip), f[0]);
-      const float r = gate(clipped(in[1 % Traits::kCount] + product[1 % Traits::kCount], p.clip), f[0]);
-      const float candidate = in[2 % Traits::kCount] + r * product[2 % Traits::kCount];
-      result = (1.0f - z) * gate(clipped(candidate, p.clip), f[1]) + z * before;
+      result = (1.0f - z) * gates.of(clipped(in[0] + product[0], p.clip), 1) + z * before;
+    } else if constexpr (CELL == kGru) {
+      result = gruUnit(p, gates, in, product, before);
     }
   }
   state.hNext[at] = result;
@@ -273,3 +207,23 @@ ENTRIES(float16, __half, 1)
 ENTRIES(float16, __half, 4)
 ENTRIES(bfloat16, __nv_bfloat16, 1)
 ENTRIES(bfloat16, __nv_bfloat16, 4)
+
+// KEPT: pairs of steps along k, of 32 hidden units, whose part of R is in registers.
+#define TENSOR_ENTRY(NAME, CELL, TYPE, T, KEPT, THREADS)                                                             \
+  extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                           \
+      NAME##_tensor_##TYPE##_k##KEPT(const __grid_constant__ RecurrentParams p) { beginKernel();                     \
+    extern __shared__ __align__(16) unsigned char bytes[];                                                           \
+    TensorRecurrence<CELL, T, KEPT>(p, bytes).run();                                                                 \
+  }
+
+#define TENSOR_ENTRIES(TYPE, T, KEPT, THREADS)                                                                       \
+  TENSOR_ENTRY(lstm, kLstm, TYPE, T, KEPT, THREADS)                                                                  \
+  TENSOR_ENTRY(gru, kGru, TYPE, T, KEPT, THREADS)                                                                    \
+  TENSOR_ENTRY(rnn, kRnn, TYPE, T, KEPT, THREADS)
+
+TENSOR_ENTRIES(float16, __half, 3, 512)
+TENSOR_ENTRIES(float16, __half, 4, 384)
+TENSOR_ENTRIES(float16, __half, 8, 256)
+TENSOR_ENTRIES(bfloat16, __nv_bfloat16, 3, 512)
+TENSOR_ENTRIES(bfloat16, __nv_bfloat16, 4, 384)
+TENSOR_ENTRIES(bfloat16, __nv_bfloat16, 8, 256)

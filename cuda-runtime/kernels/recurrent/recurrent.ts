@@ -1,58 +1,23 @@
 /** @file The recurrence of LSTM, GRU and RNN, after the product of the whole input with W. */
 
-import type { ActivationName } from "../../../src/ir/activations.ts";
-import { waitMicroseconds } from "../../cost/predict.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
-import type { Dim3, PlanTarget } from "../../ir/step.ts";
-import { bytesOfType, type FloatStorage, storageTypes } from "../../ir/storage.ts";
+import type { Dim3 } from "../../ir/step.ts";
+import { type FloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
+import { type CellKind, cells, type GateFunction, gateActivations } from "./cells.ts";
+import {
+  type AcceptsWay,
+  chooseRecurrent,
+  lanesOf,
+  type RecurrentSizes,
+  type RecurrentWay,
+  sequenceSharedBytes,
+  stepLaunchesMicroseconds,
+  tensorSequences,
+  tensorSharedBytes,
+} from "./choose.ts";
 import { type gateFunctionStruct, recurrentStruct } from "./params.table.ts";
-
-/** Codes are `GateActivation` in recurrent.cu. */
-export const gateActivations = {
-  Sigmoid: 0,
-  Tanh: 1,
-  Relu: 2,
-  Affine: 3,
-  LeakyRelu: 4,
-  ThresholdedRelu: 5,
-  ScaledTanh: 6,
-  HardSigmoid: 7,
-  Elu: 8,
-  Softsign: 9,
-  Softplus: 10,
-} as const satisfies Readonly<Partial<Record<ActivationName, number>>>;
-
-export interface GateFunction {
-  readonly kind: keyof typeof gateActivations;
-  readonly alpha: number;
-  readonly beta: number;
-}
-
-/** "gruReset": the reset comes before the product with R. */
-export type CellKind = "lstm" | "rnn" | "gru" | "gruReset";
-
-interface CellRow {
-  readonly gates: number;
-  /** Kernels of one time step, in order. */
-  readonly stepKernels: readonly string[];
-  readonly sequenceKernel: string;
-  /** Arrays of the state that a sequence kernel keeps in shared memory. */
-  readonly arrays: number;
-}
-
-export const cells: Readonly<Record<CellKind, CellRow>> = {
-  lstm: { gates: 4, stepKernels: ["lstm_step"], sequenceKernel: "lstm_sequence", arrays: 2 },
-  rnn: { gates: 1, stepKernels: ["rnn_step"], sequenceKernel: "rnn_sequence", arrays: 2 },
-  gru: { gates: 3, stepKernels: ["gru_step"], sequenceKernel: "gru_sequence", arrays: 2 },
-  gruReset: {
-    gates: 3,
-    stepKernels: ["gru_gates_step", "gru_candidate_step"],
-    sequenceKernel: "gru_reset_sequence",
-    arrays: 4,
-  },
-};
 
 export interface RecurrentRequest {
   readonly cell: CellKind;
@@ -85,55 +50,80 @@ export interface RecurrentRequest {
 
 const stepWarps = 4;
 const sequenceThreads = 512;
-const laneBytes = 4;
-/** R is read once a step by each block: beyond what stays close to a multiprocessor, a launch a step is faster. */
-const maxSequenceBytes = 262_144;
 
 /** @returns The state after the last step: `request.h` or memory of its own. */
-export function emitRecurrent(emitter: Emitter, request: RecurrentRequest): View {
-  const { cell, steps, batch, hidden, reversed, r, h } = request;
+export function emitRecurrent(emitter: Emitter, request: RecurrentRequest, accepts?: AcceptsWay): View {
+  const { steps, batch, r, h } = request;
   if (steps === 0 || batch === 0) return h;
+  const sizes = { ...request, type: floatType(r), directions: request.reversed.length };
+  const { launch: way, microseconds } = chooseRecurrent(sizes, emitter.target, accepts);
+  if (way.kind === "step") return emitSteps(emitter, request, sizes);
+  const to = emitter.temporary("float32", h.shape);
+  const state = { from: h, to, reset: undefined, update: undefined };
+  launch(emitter, request, { ...shapeOf(way, sizes), state, step: 0, rounds: steps, microseconds });
+  return to;
+}
+
+type WholeWay = Exclude<RecurrentWay, { kind: "step" }>;
+
+/** Of a launch that does all steps. */
+function shapeOf(way: WholeWay, sizes: RecurrentSizes): LaunchShape {
+  const { cell, type, batch, directions, hidden } = sizes;
   const row = cells[cell];
-  const lanes = batch === 1 ? 1 : 4;
-  const tiles = Math.ceil(batch / lanes);
-  const suffix = `${r.type}_b${lanes}`;
-  const other = emitter.temporary("float32", h.shape);
-  const sharedBytes = row.arrays * lanes * hidden * laneBytes;
-  const bytes = row.gates * hidden * hidden * bytesOfType(r.type);
-  if (bytes <= maxSequenceBytes && sharedBytes <= 48 * 1024) {
-    const grid: Dim3 = [1, reversed.length, tiles];
-    launch(emitter, request, {
-      entry: `${row.sequenceKernel}_${suffix}`,
-      grid,
+  if (way.kind === "sequence") {
+    const lanes = lanesOf(sizes);
+    return {
+      entry: `${row.sequenceKernel}_${type}_b${lanes}`,
+      grid: [1, directions, Math.ceil(batch / lanes)],
       threads: sequenceThreads,
-      sharedBytes,
-      state: { from: h, to: other, reset: undefined, update: undefined },
-      step: 0,
-      predictedMicroseconds: sequenceMicroseconds(request, bytes, emitter.target),
-    });
-    return other;
+      sharedBytes: sequenceSharedBytes(sizes),
+    };
   }
-  const isSplit = row.stepKernels.length > 1;
+  const { kept, blocks, warps } = way;
+  const team = blocks > 1 ? `, ${blocks} blocks in a cluster` : "";
+  return {
+    entry: `${row.tensorKernel}_${type}_k${kept}`,
+    grid: [blocks, directions, Math.ceil(batch / tensorSequences)],
+    cluster: blocks > 1 ? [blocks, 1, 1] : undefined,
+    threads: 32 * warps,
+    sharedBytes: tensorSharedBytes(way, sizes),
+    detail: `${batch}x${hidden}, R kept by ${warps} warps${team}`,
+  };
+}
+
+function emitSteps(emitter: Emitter, request: RecurrentRequest, sizes: RecurrentSizes): View {
+  const { cell, steps, batch, hidden, h } = request;
+  const { stepKernels } = cells[cell];
+  const lanes = lanesOf(sizes);
+  const isSplit = stepKernels.length > 1;
   const reset = isSplit ? emitter.temporary("float32", h.shape) : undefined;
   const update = isSplit ? emitter.temporary("float32", h.shape) : undefined;
-  const grid: Dim3 = [Math.ceil(hidden / stepWarps), reversed.length, tiles];
-  let [from, to] = [h, other];
+  const grid: Dim3 = [Math.ceil(hidden / stepWarps), sizes.directions, Math.ceil(batch / lanes)];
+  const microseconds = stepLaunchesMicroseconds(sizes, emitter.target) / stepKernels.length;
+  let [from, to] = [h, emitter.temporary("float32", h.shape)];
   for (let step = 0; step < steps; step++) {
-    for (const kernel of row.stepKernels) {
-      const state = { from, to, reset, update };
-      const entry = `${kernel}_${suffix}`;
-      launch(emitter, request, { entry, grid, threads: 32 * stepWarps, sharedBytes: 0, state, step });
+    for (const kernel of stepKernels) {
+      launch(emitter, request, {
+        entry: `${kernel}_${sizes.type}_b${lanes}`,
+        ...{ grid, threads: 32 * stepWarps, sharedBytes: 0, step, rounds: 1, microseconds },
+        state: { from, to, reset, update },
+      });
     }
     [from, to] = [to, from];
   }
   return from;
 }
 
-interface StepLaunch {
+interface LaunchShape {
   readonly entry: string;
   readonly grid: Dim3;
+  readonly cluster?: Dim3 | undefined;
   readonly threads: number;
   readonly sharedBytes: number;
+  readonly detail?: string;
+}
+
+interface StepLaunch extends LaunchShape {
   readonly state: {
     readonly from: View;
     readonly to: View;
@@ -141,25 +131,9 @@ interface StepLaunch {
     readonly update: View | undefined;
   };
   readonly step: number;
-  /** Of a kernel that does all steps; one step is priced as a pass over memory. */
-  readonly predictedMicroseconds?: number;
-}
-
-/** Of a step in a sequence kernel beside its reading of R: two barriers and the gates (estimated). */
-const stepMicroseconds = 0.8;
-/** Of a hidden unit, a warp joins the sums of its gates and applies them (bench/measurements/h200-runtime-steps.jsonl: one size). */
-const unitRounds = 4.5;
-/** One block goes through all steps, and reads R of `bytes` at each: a warp has some hidden units, one after another. */
-function sequenceMicroseconds(
-  { steps, hidden }: RecurrentRequest,
-  bytes: number,
-  target: PlanTarget,
-): number {
-  const { bytesPerClock, clocksPerMicrosecond, launchMicroseconds } = target;
-  const reading = bytes / (bytesPerClock.l2 * clocksPerMicrosecond);
-  const units = Math.ceil((32 * hidden) / sequenceThreads);
-  const waiting = waitMicroseconds(units * (Math.ceil(hidden / 32) + unitRounds), target);
-  return launchMicroseconds + steps * (stepMicroseconds + reading + waiting);
+  /** Steps that the launch does. */
+  readonly rounds: number;
+  readonly microseconds: number;
 }
 
 function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): void {
@@ -190,19 +164,20 @@ function launch(emitter: Emitter, request: RecurrentRequest, at: StepLaunch): vo
     clip: request.clip,
     functions: [0, 1].flatMap((direction) => functionFields(request.functions[direction] ?? [])),
   });
-  const rounds = at.predictedMicroseconds === undefined ? 1 : steps;
   const written = [to, c, reset, update, y].filter((view) => view !== undefined);
   const read = [r, x, rBias, peepholes, lengths, from, c, reset, update].filter((view) => view !== undefined);
   emitter.launch({
     kernel: { kind: "built", family: "recurrent", entry: at.entry },
     grid: at.grid,
+    cluster: at.cluster,
     block: [at.threads, 1, 1],
     sharedBytes: at.sharedBytes,
     params,
     reads: read,
     writes: written,
-    flops: rounds * 2 * cells[request.cell].gates * hidden * hidden * batch * reversed.length,
-    predictedMicroseconds: at.predictedMicroseconds,
+    flops: at.rounds * 2 * cells[request.cell].gates * hidden * hidden * batch * reversed.length,
+    predictedMicroseconds: at.microseconds,
+    detail: at.detail,
   });
 }
 

@@ -1,13 +1,11 @@
 /** @file LSTM, GRU and RNN after the product with the input, against their definitions in float64. */
 
 import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
-import {
-  type CellKind,
-  cells,
-  emitRecurrent,
-  type GateFunction,
-} from "../../../cuda-runtime/kernels/recurrent/recurrent.ts";
+import { type CellKind, cells, type GateFunction } from "../../../cuda-runtime/kernels/recurrent/cells.ts";
+import type { RecurrentWay } from "../../../cuda-runtime/kernels/recurrent/choose.ts";
+import { emitRecurrent } from "../../../cuda-runtime/kernels/recurrent/recurrent.ts";
 import type { KernelCase } from "../../../cuda-runtime/session/harness.ts";
+import type { Features } from "../../../src/hardware/architectures.ts";
 import { at, type Grid } from "../arrays.ts";
 
 interface RecurrentCase {
@@ -21,16 +19,30 @@ interface RecurrentCase {
   readonly peepholes?: boolean;
   readonly clip?: number;
   readonly inputForget?: boolean;
+  readonly way?: RecurrentWay["kind"];
+  readonly blocks?: number;
+  /** Those that nearly all networks have: the kernels know them. */
+  readonly usual?: boolean;
 }
 
 const plain = (kind: GateFunction["kind"], alpha = 0, beta = 0): GateFunction => ({ kind, alpha, beta });
 
 const functionsOf: Readonly<Record<CellKind, readonly GateFunction[]>> = {
-  lstm: [plain("Sigmoid"), plain("Tanh"), plain("ScaledTanh", 0.9, 1.2)],
+  lstm: [plain("Sigmoid"), plain("Tanh"), plain("Softsign")],
   rnn: [plain("Tanh")],
   gru: [plain("HardSigmoid", 0.25, 0.4), plain("Tanh")],
   gruReset: [plain("Sigmoid"), plain("Softsign")],
 };
+
+const usual: Readonly<Record<CellKind, readonly GateFunction[]>> = {
+  lstm: [plain("Sigmoid"), plain("Tanh"), plain("Tanh")],
+  rnn: [plain("Tanh")],
+  gru: [plain("Sigmoid"), plain("Tanh")],
+  gruReset: [plain("Sigmoid"), plain("Tanh")],
+};
+
+const functionsFor = ({ cell, ...given }: RecurrentCase) =>
+  (given.usual === true ? usual : functionsOf)[cell];
 
 const formulas: Readonly<Partial<Record<GateFunction["kind"], (x: number, f: GateFunction) => number>>> = {
   Sigmoid: (x) => 1 / (1 + Math.exp(-x)),
@@ -91,12 +103,13 @@ interface State {
 }
 
 function advance(
-  { cell, hidden, clip = Number.POSITIVE_INFINITY, inputForget = false }: RecurrentCase,
+  given: RecurrentCase,
   { r, x, rBias, peepholes }: Operands,
   { d, b, time }: { readonly d: number; readonly b: number; readonly time: number },
   { h, c }: State,
 ): State {
-  const functions = functionsOf[cell];
+  const { cell, hidden, clip = Number.POSITIVE_INFINITY, inputForget = false } = given;
+  const functions = functionsFor(given);
   const gate = (value: number, index: number) => {
     const f = functions[index];
     const formula = f === undefined ? undefined : formulas[f.kind];
@@ -150,6 +163,7 @@ function recurrentCase(given: RecurrentCase): KernelCase {
   return {
     name: `${cell} ${JSON.stringify(rest)}`,
     run(harness) {
+      if (!isOn(given, harness.emitter.target.features)) return;
       const rows = cells[cell].gates * hidden;
       const scale = 1.5 / Math.sqrt(hidden);
       const r = harness.tensor(type, [directions, rows, hidden], { seed: 1, scale });
@@ -172,36 +186,93 @@ function recurrentCase(given: RecurrentCase): KernelCase {
         c: gridOf(c),
       });
       const isLstm = cell === "lstm";
-      const last = emitRecurrent(harness.emitter, {
+      const request = {
         ...{ cell, steps, batch, hidden, r, x, rBias, peepholes, h, y, clip },
         reversed: [false, true].slice(0, directions),
         lengths: lengths === undefined ? undefined : harness.tensor("int32", [batch], { values: lengths }),
         c: isLstm ? c : undefined,
         inputForget: given.inputForget ?? false,
-        functions: Array.from({ length: directions }, () => functionsOf[cell]),
-      });
+        functions: Array.from({ length: directions }, () => functionsFor(given)),
+      };
+      const last = emitRecurrent(harness.emitter, request, (way) => accepts(given, way));
       harness.execute();
       const single = { relative: 2e-5, absolute: 2e-5 };
+      // Two halves of a state have 16 bits of it together.
+      const kept =
+        given.way === "tensor" && type === "bfloat16" ? { relative: 2e-4, absolute: 2e-4 } : single;
       const stored = type === "float32" ? single : { relative: 8e-3, absolute: 4e-3 };
       harness.expectClose(y, expected.y, stored, "Y");
-      harness.expectClose(last, expected.h, single, "the last state");
-      if (isLstm) harness.expectClose(c, expected.c, single, "the last cell");
+      harness.expectClose(last, expected.h, kept, "the last state");
+      if (isLstm) harness.expectClose(c, expected.c, kept, "the last cell");
     },
   };
 }
 
+function isOn({ way, type, blocks = 1 }: RecurrentCase, features: Features): boolean {
+  if (way !== "tensor") return true;
+  return (type === "bfloat16" ? features.bf16 : features.half) && (blocks === 1 || features.clusters);
+}
+
+function accepts({ way, blocks }: RecurrentCase, offered: RecurrentWay): boolean {
+  if (way !== undefined && offered.kind !== way) return false;
+  return blocks === undefined || (offered.kind === "tensor" && offered.blocks === blocks);
+}
+
 const kinds = ["lstm", "rnn", "gru", "gruReset"] as const;
+
+const tensorCells = ["lstm", "rnn", "gru"] as const;
 
 const all: readonly RecurrentCase[] = [
   ...kinds.flatMap((cell): RecurrentCase[] => [
-    // Small enough for one block.
-    { cell, type: "float32", steps: 5, batch: 1, hidden: 7 },
-    { cell, type: "float32", steps: 6, batch: 6, hidden: 33, directions: 2, lengths: [6, 1, 3, 0, 5, 2] },
-    { cell, type: "float16", steps: 4, batch: 3, hidden: 64 },
-    // A launch a step.
-    { cell, type: "float32", steps: 3, batch: 5, hidden: 300, directions: 2, lengths: [3, 1, 2, 3, 0] },
-    { cell, type: "bfloat16", steps: 3, batch: 1, hidden: 400 },
+    { cell, type: "float32", steps: 5, batch: 1, hidden: 7, way: "sequence" },
+    {
+      ...{ cell, type: "float32", steps: 6, batch: 6, hidden: 33, directions: 2 },
+      ...{ lengths: [6, 1, 3, 0, 5, 2], way: "sequence" },
+    },
+    { cell, type: "float16", steps: 4, batch: 3, hidden: 64, way: "sequence" },
+    {
+      ...{ cell, type: "float32", steps: 3, batch: 5, hidden: 300, directions: 2 },
+      ...{ lengths: [3, 1, 2, 3, 0], way: "step" },
+    },
+    { cell, type: "bfloat16", steps: 3, batch: 1, hidden: 400, way: "step" },
   ]),
+  ...tensorCells.flatMap((cell) =>
+    (["float16", "bfloat16"] as const).flatMap((type): RecurrentCase[] => [
+      { cell, type, way: "tensor", steps: 5, batch: 1, hidden: 7, usual: true },
+      {
+        ...{ cell, type, way: "tensor", steps: 6, batch: 6, hidden: 100, directions: 2, usual: true },
+        ...{ blocks: 1, lengths: [6, 1, 3, 0, 5, 2] },
+      },
+      { cell, type, way: "tensor", steps: 4, batch: 3, hidden: 33, blocks: 1 },
+    ]),
+  ),
+  // In clusters: R in registers, and a part of it in shared memory; blocks and warps without units.
+  ...tensorCells.flatMap((cell): RecurrentCase[] => [
+    { cell, type: "float16", way: "tensor", steps: 4, batch: 9, hidden: 129, blocks: 2, usual: true },
+    {
+      ...{
+        cell,
+        type: "float16",
+        way: "tensor",
+        steps: 5,
+        batch: 5,
+        hidden: 256,
+        directions: 2,
+        usual: true,
+      },
+      ...{ blocks: 8, lengths: [5, 1, 0, 3, 2] },
+    },
+    { cell, type: "bfloat16", way: "tensor", steps: 3, batch: 2, hidden: 250, blocks: 4 },
+    { cell, type: "float16", way: "tensor", steps: 3, batch: 2, hidden: 330, blocks: 8, usual: true },
+  ]),
+  {
+    ...{ cell: "lstm", type: "float16", way: "tensor", steps: 5, batch: 2, hidden: 140, directions: 2 },
+    ...{ peepholes: true, clip: 0.7 },
+  },
+  {
+    ...{ cell: "lstm", type: "float16", way: "tensor", steps: 4, batch: 2, hidden: 12, usual: true },
+    ...{ peepholes: true, inputForget: true },
+  },
   {
     cell: "lstm",
     type: "float32",

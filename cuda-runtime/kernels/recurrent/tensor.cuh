@@ -1,0 +1,253 @@
+// A recurrence on Tensor Cores. A block, or the blocks of a cluster, have four sequences of a direction for all steps. R stays where it is
+// multiplied: a warp has the gates of eight hidden units, the first KEPT pairs of steps along k as fragments in registers, the others in shared
+// memory. The state is multiplied as the sum of two halves, which lie in columns beside each other: of sixteen bits and more nothing is lost.
+// What a lane gets is all gates of one unit of one sequence: its state never leaves the lane's registers, but for the product of the next step.
+#pragma once
+#include "../common/cluster.cuh"
+#include "../common/mma.cuh"
+#include "../common/storage.cuh"
+#include "gates.cuh"
+
+template <typename T>
+struct Halves;
+template <>
+struct Halves<__half> {
+  // A state that was given may be larger than a half.
+  static __device__ __forceinline__ __half nearest(float x) { return __float2half_rn(fminf(fmaxf(x, -65504.0f), 65504.0f)); }
+  static __device__ __forceinline__ float back(__half x) { return __half2float(x); }
+};
+template <>
+struct Halves<__nv_bfloat16> {
+  static __device__ __forceinline__ __nv_bfloat16 nearest(float x) { return __float2bfloat16_rn(x); }
+  static __device__ __forceinline__ float back(__nv_bfloat16 x) { return __bfloat162float(x); }
+};
+
+template <Cell CELL, typename T, int KEPT>
+struct TensorRecurrence {
+  using Traits = CellTraits<CELL>;
+  static constexpr int kGates = Traits::kAll;
+  // Tiles of sixteen rows: two gates of eight units each.
+  static constexpr int kTiles = (kGates + 1) / 2;
+  static constexpr int kSequences = 4;
+  // Of a pair of steps along k: elements, and 16 bytes that a lane has of each step's tiles.
+  static constexpr int kPair = 32;
+  static constexpr int kPiecesOfPair = 2 * kTiles;
+
+  const RecurrentParams& p;
+  const int direction, first, blocks, rank, warps, warp, lane;
+  // The lane's unit and sequence.
+  const int unit, sequence;
+  const int pairs, pitch;
+  T* const states;
+  uint4* const others;
+
+  __device__ __forceinline__ TensorRecurrence(const RecurrentParams& p, unsigned char* shared)
+      : p(p),
+        direction(blockIdx.y),
+        first(blockIdx.z * kSequences),
+        blocks(gridDim.x),
+        rank(blockIdx.x),
+        warps(blockDim.x / 32),
+        warp(threadIdx.x / 32),
+        lane(threadIdx.x & 31),
+        unit((rank * warps + warp) * 8 + lane / 4),
+        sequence(first + lane % 4),
+        pairs((p.hidden + kPair - 1) / kPair),
+        // Eight more keep a column's rows in banks of their own.
+        pitch(pairs * kPair + 8),
+        states(reinterpret_cast<T*>(shared)),
+        others(reinterpret_cast<uint4*>(shared + 2 * 8 * pitch * sizeof(T))) {}
+
+  __device__ __forceinline__ void run() {
+    uint4 kept[KEPT * kPiecesOfPair];
+#pragma unroll
+    for (int piece = 0; piece < KEPT * kPiecesOfPair; ++piece) kept[piece] = pieceOfR(piece);
+    for (int piece = KEPT * kPiecesOfPair; piece < pairs * kPiecesOfPair; ++piece) otherPiece(piece) = pieceOfR(piece);
+    beginStates();
+    meet();
+    const GateFunction* f = p.functions[direction];
+    const bool isUsual = CELL == kRnn ? f[0].kind == kTanh
+                                      : f[0].kind == kSigmoid && f[1].kind == kTanh && (CELL == kGru || f[2].kind == kTanh);
+    if (isUsual) advance(kept, UsualGates{});
+    else advance(kept, NamedGates{f});
+  }
+
+ private:
+  __device__ __forceinline__ bool isThere() const { return unit < p.hidden && sequence < p.batch; }
+  __device__ __forceinline__ int64_t stateAt() const {
+    return (static_cast<int64_t>(direction) * p.batch + sequence) * p.hidden + unit;
+  }
+  __device__ __forceinline__ uint4& otherPiece(int piece) const {
+    return others[(warp * (pairs - KEPT) * kPiecesOfPair + piece - KEPT * kPiecesOfPair) * 32 + lane];
+  }
+
+  // All blocks of the cluster, or the only one.
+  __device__ __forceinline__ void arrive() const {
+    if (blocks > 1) arriveCluster();
+    else __syncthreads();
+  }
+  __device__ __forceinline__ void wait() const {
+    if (blocks > 1) waitCluster();
+  }
+  __device__ __forceinline__ void meet() const {
+    arrive();
+    wait();
+  }
+
+  // A lane's part of a tile at a step along k, as mma.m16n8k16 takes it.
+  __device__ __forceinline__ uint4 pieceOfR(int piece) const {
+    const int tile = piece % kTiles;
+    const int k = piece / kTiles * 16 + lane % 4 * 2;
+    return make_uint4(wordOfR(2 * tile, k), wordOfR(2 * tile + 1, k), wordOfR(2 * tile, k + 8), wordOfR(2 * tile + 1, k + 8));
+  }
+
+  __device__ __forceinline__ uint32_t wordOfR(int gate, int k) const {
+    if (gate >= kGates || unit >= p.hidden || k >= p.hidden) return 0;
+    const uint16_t* row = static_cast<const uint16_t*>(p.r) +
+                          ((static_cast<int64_t>(direction) * kGates + gate) * p.hidden + unit) * p.hidden + k;
+    return row[0] | (k + 1 < p.hidden ? static_cast<uint32_t>(row[1]) << 16 : 0);
+  }
+
+  static __device__ __forceinline__ uint32_t wordOf(float x) {
+    const T high = Halves<T>::nearest(x);
+    const T low = Halves<T>::nearest(x - Halves<T>::back(high));
+    return reinterpret_cast<const uint16_t&>(high) | static_cast<uint32_t>(reinterpret_cast<const uint16_t&>(low)) << 16;
+  }
+
+  // Two states take turns; rows of one are a sequence's high and low halves. Zeros where there is no unit, no sequence.
+  __device__ __forceinline__ void beginStates() const {
+    uint16_t* to = reinterpret_cast<uint16_t*>(states);
+    for (int i = threadIdx.x; i < kSequences * pitch; i += blockDim.x) {
+      const int of = i / pitch, k = i % pitch;
+      const bool isHere = k < p.hidden && first + of < p.batch;
+      const uint32_t word = isHere ? wordOf(p.hIn[(static_cast<int64_t>(direction) * p.batch + first + of) * p.hidden + k]) : 0;
+      to[2 * of * pitch + k] = word & 0xffff;
+      to[(2 * of + 1) * pitch + k] = word >> 16;
+      to[(8 + 2 * of) * pitch + k] = 0;
+      to[(9 + 2 * of) * pitch + k] = 0;
+    }
+  }
+
+  template <typename Gates>
+  __device__ __forceinline__ void advance(const uint4 (&kept)[KEPT * kPiecesOfPair], const Gates& gates) const {
+    const int length = isThere() ? lengthOf(p, sequence) : 0;
+    float h = isThere() ? p.hIn[stateAt()] : 0.0f;
+    float cell = CELL == kLstm && isThere() ? p.c[stateAt()] : 0.0f;
+    float bias[kGates], in[kGates];
+#pragma unroll
+    for (int g = 0; g < kGates; ++g) {
+      bias[g] = isThere() && p.rBias != nullptr ? p.rBias[(static_cast<int64_t>(direction) * kGates + g) * p.hidden + unit] : 0.0f;
+    }
+    Moment moment = momentOf(p, direction, length, 0);
+    loadInput(in, moment);
+#pragma unroll 1
+    for (int step = 0; step < p.steps; ++step) {
+      float product[kGates];
+      multiply(product, kept, states + step % 2 * 8 * pitch);
+#pragma unroll
+      for (int g = 0; g < kGates; ++g) product[g] += bias[g];
+      if (moment.isActive) h = unitOf(gates, in, product, h, cell);
+      share(wordOf(h), states + (step + 1) % 2 * 8 * pitch);
+      arrive();
+      // Nobody waits for these.
+      store(h, moment);
+      moment = momentOf(p, direction, length, step + 1);
+      if (step + 1 < p.steps) loadInput(in, moment);
+      wait();
+    }
+    if (!isThere()) return;
+    p.hOut[stateAt()] = h;
+    if (CELL == kLstm) p.c[stateAt()] = cell;
+  }
+
+  __device__ __forceinline__ void loadInput(float (&in)[kGates], const Moment& moment) const {
+    if (!isThere()) {
+#pragma unroll
+      for (int g = 0; g < kGates; ++g) in[g] = 0.0f;
+      return;
+    }
+    const float* x = p.x + static_cast<int64_t>(direction) * p.xStrides[0] + static_cast<int64_t>(moment.time) * p.xStrides[1] +
+                     static_cast<int64_t>(sequence) * p.xStrides[2] + unit;
+#pragma unroll
+    for (int g = 0; g < kGates; ++g) in[g] = __ldg(x + g * p.hidden);
+  }
+
+  __device__ __forceinline__ void multiply(float (&product)[kGates], const uint4 (&kept)[KEPT * kPiecesOfPair], const T* state) const {
+    // Even and odd steps: products of one wait for each other.
+    float sums[2][kTiles][4] = {};
+    // Of four matrices of eight columns, which lie along k, this lane gives a row's address.
+    uint32_t from = static_cast<uint32_t>(__cvta_generic_to_shared(state + lane % 8 * pitch + lane / 8 * 8));
+#pragma unroll
+    for (int pair = 0; pair < KEPT; ++pair) {
+      // Of the pieces behind the last pair all are zero, of the state there are none.
+      if (pair < pairs) addPair(sums, from + pair * kPair * sizeof(T), [&](int piece) { return kept[pair * kPiecesOfPair + piece]; });
+    }
+#pragma unroll 2
+    for (int pair = KEPT; pair < pairs; ++pair) {
+      addPair(sums, from + pair * kPair * sizeof(T), [&](int piece) { return otherPiece(pair * kPiecesOfPair + piece); });
+    }
+#pragma unroll
+    for (int g = 0; g < kGates; ++g) {
+      const int at = g % 2 * 2;
+      product[g] = sums[0][g / 2][at] + sums[1][g / 2][at] + (sums[0][g / 2][at + 1] + sums[1][g / 2][at + 1]);
+    }
+  }
+
+  template <typename Piece>
+  static __device__ __forceinline__ void addPair(float (&sums)[2][kTiles][4], uint32_t from, Piece pieceAt) {
+    uint32_t b[4];
+    ldmatrix4(b, from);
+#pragma unroll
+    for (int step = 0; step < 2; ++step) {
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        const uint4 piece = pieceAt(step * kTiles + tile);
+        const uint32_t a[4] = {piece.x, piece.y, piece.z, piece.w};
+        mma16816(sums[step][tile], a, b[2 * step], b[2 * step + 1], T{});
+      }
+    }
+  }
+
+  template <typename Gates>
+  __device__ __forceinline__ float unitOf(const Gates& gates, const float (&in)[kGates], const float (&product)[kGates], float before,
+                                          float& cell) const {
+    if constexpr (CELL == kLstm) {
+      float total[kGates];
+#pragma unroll
+      for (int g = 0; g < kGates; ++g) total[g] = in[g] + product[g];
+      return lstmUnit(p, direction, unit, gates, total, cell);
+    } else if constexpr (CELL == kRnn) {
+      // The only function of an RNN is the tangent that others have behind a sigmoid.
+      return gates.of(clipped(in[0] + product[0], p.clip), Gates::kTangent);
+    } else {
+      return gruUnit(p, gates, in, product, before);
+    }
+  }
+
+  // A warp's eight units to all blocks: lanes of eight have a column each, 16 bytes, and of a block in turn.
+  __device__ __forceinline__ void share(uint32_t word, T* state) const {
+    const int column = lane % 8;
+    uint32_t words[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const uint32_t low = __shfl_sync(0xffffffffu, word, 8 * j + column / 2);
+      const uint32_t high = __shfl_sync(0xffffffffu, word, 8 * j + 4 + column / 2);
+      words[j] = __byte_perm(low, high, column % 2 == 0 ? 0x5410 : 0x7632);
+    }
+    const int unit0 = (rank * warps + warp) * 8;
+    if (unit0 >= p.hidden) return;
+    T* to = state + column * pitch + unit0;
+    if (blocks == 1) {
+      if (lane < 8) *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+    } else {
+      for (int block = lane / 8; block < blocks; block += 4) storeToBlock(to, block, words);
+    }
+  }
+
+  __device__ __forceinline__ void store(float h, const Moment& moment) const {
+    if (p.y == nullptr || !isThere()) return;
+    const int64_t y = static_cast<int64_t>(direction) * p.yStrides[0] + static_cast<int64_t>(moment.time) * p.yStrides[1] +
+                      static_cast<int64_t>(sequence) * p.yStrides[2] + unit;
+    storeFloat(p.y, y, p.yType, moment.isActive ? h : 0.0f);
+  }
+};
