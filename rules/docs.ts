@@ -82,11 +82,11 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "free",
-      "text": "head_dim {headDim} is computed as {step} ({count} times): padding it gains nothing"
+      "text": "heads of {headDim} are computed as {step} by {count} kernels: nothing to mend, padding gains nothing"
     },
     {
       "id": "wasteful",
-      "text": "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {better} is faster"
+      "text": "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {better} is faster, in a network that is trained so"
     }
   ]
 },
@@ -132,11 +132,11 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "depthwise",
-      "text": "depthwise convolutions: {count}, {percent} % of the predicted time, with no matrix product in them"
+      "text": "depthwise convolutions: {count}, {percent} % of the predicted time, with no matrix product in them: nothing to mend in this network"
     },
     {
       "id": "measured",
-      "text": "depthwise convolutions: {count}, {percent} % of the measured time, with no matrix product in them"
+      "text": "depthwise convolutions: {count}, {percent} % of the measured time, with no matrix product in them: nothing to mend in this network"
     }
   ]
 },
@@ -215,27 +215,27 @@ export const ruleDocs = [
     },
     {
       "id": "overflow",
-      "text": "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half"
+      "text": "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half; keep it in FP32"
     },
     {
       "id": "flush",
-      "text": "constant {value} (at {op}, {count} times) rounds to 0 in half"
+      "text": "constant {value} (at {op}, {count} times) rounds to 0 in half; keep it in FP32"
     },
     {
       "id": "subnormal",
-      "text": "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits"
+      "text": "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits; keep it in FP32"
     },
     {
       "id": "power",
-      "text": "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}"
+      "text": "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}; keep it in FP32"
     },
     {
       "id": "exponential",
-      "text": "{op} ({count} times) overflows half where the input exceeds {limit}"
+      "text": "{op} ({count} times) overflows half where the input exceeds {limit}; keep it in FP32"
     },
     {
       "id": "sum",
-      "text": "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}"
+      "text": "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}; keep it in FP32"
     }
   ]
 },
