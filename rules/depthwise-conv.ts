@@ -36,9 +36,9 @@ export default defineRule({
   about: "region",
   messages: {
     depthwise:
-      "depthwise convolutions: {count}, {percent} % of the predicted time, with no matrix product in them",
+      "depthwise convolutions: {count}, {percent} % of the predicted time, with no matrix product in them: nothing to mend in this network",
     measured:
-      "depthwise convolutions: {count}, {percent} % of the measured time, with no matrix product in them",
+      "depthwise convolutions: {count}, {percent} % of the measured time, with no matrix product in them: nothing to mend in this network",
   },
   *check(context) {
     const depthwise = context.products.filter(

@@ -82,11 +82,11 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "free",
-      "text": "head_dim {headDim} is computed as {step} ({count} times): padding it gains nothing"
+      "text": "heads of {headDim} are computed as {step} by {count} kernels: nothing to mend, padding gains nothing"
     },
     {
       "id": "wasteful",
-      "text": "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {better} is faster"
+      "text": "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {better} is faster, in a network that is trained so"
     }
   ]
 },
@@ -132,11 +132,11 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "depthwise",
-      "text": "depthwise convolutions: {count}, {percent} % of the predicted time, with no matrix product in them"
+      "text": "depthwise convolutions: {count}, {percent} % of the predicted time, with no matrix product in them: nothing to mend in this network"
     },
     {
       "id": "measured",
-      "text": "depthwise convolutions: {count}, {percent} % of the measured time, with no matrix product in them"
+      "text": "depthwise convolutions: {count}, {percent} % of the measured time, with no matrix product in them: nothing to mend in this network"
     }
   ]
 },
@@ -215,27 +215,27 @@ export const ruleDocs = [
     },
     {
       "id": "overflow",
-      "text": "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half"
+      "text": "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half; keep it in FP32"
     },
     {
       "id": "flush",
-      "text": "constant {value} (at {op}, {count} times) rounds to 0 in half"
+      "text": "constant {value} (at {op}, {count} times) rounds to 0 in half; keep it in FP32"
     },
     {
       "id": "subnormal",
-      "text": "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits"
+      "text": "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits; keep it in FP32"
     },
     {
       "id": "power",
-      "text": "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}"
+      "text": "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}; keep it in FP32"
     },
     {
       "id": "exponential",
-      "text": "{op} ({count} times) overflows half where the input exceeds {limit}"
+      "text": "{op} ({count} times) overflows half where the input exceeds {limit}; keep it in FP32"
     },
     {
       "id": "sum",
-      "text": "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}"
+      "text": "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}; keep it in FP32"
     }
   ]
 },
@@ -341,7 +341,7 @@ export const ruleDocs = [
   "severity": "info",
   "fix": "none",
   "summary": "Finds attention that the model writes out as MatMul, scale, mask, Softmax and MatMul, on a target that runs it so, and has a fused kernel that takes its head_dim",
-  "markdown": "## What it does\nFinds attention that the model writes out as MatMul, scale, mask, Softmax and MatMul, on a target that runs it so, and has a\nfused kernel that takes its head_dim. Stacks that recognise the pattern themselves (TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nWritten out, the scores of every query with every key go to memory and come back three or four times: for a sequence\nof 2048 and 16 heads that is 128 MiB in FP16, each pass. A fused kernel keeps them on the chip. Some stacks recognise the\npattern, and any deviation from it (a Cast, an odd mask, a Reshape in between) makes them miss it without a word.\n\nThe saving is what its kernels take now, copies that bring heads to their places included, less what the fused one takes.\n\n## Example\n```onnx\np = Softmax(Add(Mul(MatMul(q, kt), scale), mask))\ny = MatMul(p, v)\n```\n\n## Use instead\n```onnx\ny = Attention<scale = 0.125>(q, k, v, mask)    # ai.onnx opset 23, or MultiHeadAttention of com.microsoft\n```\nIn PyTorch: `torch.nn.functional.scaled_dot_product_attention`, exported with opset 23 or later.\n\n## Fix safety\nNo fix: which fused operator a deployment has is not written in the model.\n\n## References\n- [Attention, ONNX operators](https://onnx.ai/onnx/operators/onnx__Attention.html)",
+  "markdown": "## What it does\nFinds attention that the model writes out as MatMul, scale, mask, Softmax and MatMul, on a target that runs it so, and has a\nfused kernel that takes its head_dim. Stacks that recognise the pattern themselves (TensorRT, the bundled runtime) are left alone.\n\n## Why is this bad?\nWritten out, the scores of every query with every key go to memory and come back three or four times: for a sequence\nof 2048 and 16 heads that is 128 MiB in FP16, each pass. A fused kernel keeps them on the chip. Some stacks recognise the\npattern, and any deviation from it (a Cast, an odd mask, a Reshape in between) makes them miss it without a word.\n\nThe saving is what its kernels take now, copies that bring heads to their places included, less what the fused one takes.\nOf heads off the multiple that fused kernels take (TC103) it is that of a slower fused kernel: where padded heads are sure to\ntake less, the finding says which size, and how much less.\n\n## Example\n```onnx\np = Softmax(Add(Mul(MatMul(q, kt), scale), mask))\ny = MatMul(p, v)\n```\n\n## Use instead\n```onnx\ny = Attention<scale = 0.125>(q, k, v, mask)    # ai.onnx opset 23, or MultiHeadAttention of com.microsoft\n```\nIn PyTorch: `torch.nn.functional.scaled_dot_product_attention`, exported with opset 23 or later.\n\n## Fix safety\nNo fix: which fused operator a deployment has is not written in the model.\n\n## References\n- [Attention, ONNX operators](https://onnx.ai/onnx/operators/onnx__Attention.html)",
   "messages": [
     {
       "id": "unfused",

@@ -1,3 +1,4 @@
+import { productsInFile } from "../src/lint/context.ts";
 import { isFullPrecision, percentOf } from "../src/lint/formats.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
@@ -59,8 +60,8 @@ export default defineRule({
     const saves = context.halfSaving();
     if (!(saves.microseconds > 0)) return;
     const data = {
-      count: found.length,
-      products: context.products.length,
+      count: productsInFile(found),
+      products: productsInFile(context.products),
       format: after.target.precision === "bf16" ? "BF16" : "FP16",
     };
     const share = saves.microseconds / before.timeline.microseconds;

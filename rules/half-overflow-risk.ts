@@ -45,12 +45,14 @@ export default defineRule({
   saves: "nothing",
   messages: {
     mask: "mask of {value} (at {op}, {count} times) becomes -inf in half, NaN where it meets 0 or fills a row: use -65504",
-    overflow: "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half",
-    flush: "constant {value} (at {op}, {count} times) rounds to 0 in half",
-    subnormal: "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits",
-    power: "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}",
-    exponential: "{op} ({count} times) overflows half where the input exceeds {limit}",
-    sum: "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}",
+    overflow: "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half; keep it in FP32",
+    flush: "constant {value} (at {op}, {count} times) rounds to 0 in half; keep it in FP32",
+    subnormal:
+      "constant {value} (at {op}, {count} times) is subnormal in half: it loses bits; keep it in FP32",
+    power:
+      "{op} to the power {value} ({count} times) overflows half where a magnitude exceeds {limit}; keep it in FP32",
+    exponential: "{op} ({count} times) overflows half where the input exceeds {limit}; keep it in FP32",
+    sum: "{op} over up to {value} terms ({count} times) overflows half where their mean magnitude exceeds {limit}; keep it in FP32",
   },
   *check(context) {
     const groups = groupBy(riskyNodes(context), ({ node, risk }) => `${risk.kind} ${node.opType}`);

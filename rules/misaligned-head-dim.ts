@@ -1,5 +1,5 @@
+import { alignedHeads } from "../src/lint/aligned-heads.ts";
 import type { AttentionWork } from "../src/lint/context.ts";
-import { alignUp } from "../src/lint/padding-sizes.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { headsOffMultiple } from "../src/lint/written-heads.ts";
 
@@ -45,17 +45,17 @@ export default defineRule({
       "head_dim {headDim} is off the multiple of {multiple}: both products of the attention run slower {format} kernels; pad to {padded}",
   },
   *check(context) {
-    const multiple = context.target.stack.attention.headDimMultiple;
+    const { stack } = context.target;
+    const { headDimMultiple: multiple } = stack.attention;
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "attention") continue;
+      const aligned = alignedHeads(work, stack);
+      if (aligned === undefined) continue;
       const { headDim, valueHeadDim } = work;
-      if (headDim % multiple === 0 && valueHeadDim % multiple === 0) continue;
       const decided = context.decision?.paddedOf<AttentionWork<number>>(product, "attention");
-      const padded = decided?.work.headDim ?? alignUp(headDim, multiple);
-      const paddedValue = decided?.work.valueHeadDim ?? alignUp(valueHeadDim, multiple);
-      const saves =
-        decided?.saves ?? context.saving(product, { ...work, headDim: padded, valueHeadDim: paddedValue });
+      const { headDim: padded, valueHeadDim: paddedValue } = decided?.work ?? aligned;
+      const saves = decided?.saves ?? context.saving(product, aligned);
       if (!(saves.microseconds > 0)) continue;
       yield {
         at: product,

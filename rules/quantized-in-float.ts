@@ -1,4 +1,4 @@
-import type { CostedProduct, LintContext } from "../src/lint/context.ts";
+import { type CostedProduct, type LintContext, productsInFile } from "../src/lint/context.ts";
 import { type Conversions, conversionsOf, productsOnFloats } from "../src/lint/conversions.ts";
 import { formatNames, percentOf } from "../src/lint/formats.ts";
 import { defineRule } from "../src/lint/rule.ts";
@@ -58,7 +58,7 @@ export default defineRule({
     const { stack, gpu } = target;
     for (const [reason, found] of productsOnFloats(context)) {
       const [at] = found;
-      const data = { count: found.length, products: products.length };
+      const data = { count: productsInFile(found), products: productsInFile(products) };
       if (reason === "stack") {
         const { kernels, percent, saves, covers } = sharesOf(conversionsOf(context), context);
         if (!(saves.microseconds > 0)) continue;

@@ -1,4 +1,4 @@
-import type { CostedProduct, LintContext } from "../src/lint/context.ts";
+import { type CostedProduct, type LintContext, productsInFile } from "../src/lint/context.ts";
 import { batched, describeSizes } from "../src/lint/doubled-batch.ts";
 import { duration, percentOf } from "../src/lint/formats.ts";
 import { batchOf } from "../src/lint/free-batch.ts";
@@ -91,13 +91,14 @@ export default defineRule({
     if (share < worthSaying) return;
     const at = tiny.reduce((a, b) => (b.microseconds > a.microseconds ? b : a), first);
     const largest = `${labelOf(at.node)} (${describeSizes(at.sizes)})`;
-    const launches = tiny.filter((product) => waitsFor(product, sms) === "launch").length;
+    const launches = productsInFile(tiny.filter((product) => waitsFor(product, sms) === "launch"));
+    const count = productsInFile(tiny);
     const data = {
-      count: tiny.length,
-      products: products.length,
+      count,
+      products: productsInFile(products),
       percent: percentOf(share),
       share,
-      bound: boundsOf(launches, tiny.length),
+      bound: boundsOf(launches, count),
       launches,
       batch,
       largest,

@@ -1,5 +1,7 @@
-import { scale } from "../src/lint/context.ts";
-import { defineRule } from "../src/lint/rule.ts";
+import { alignedHeads } from "../src/lint/aligned-heads.ts";
+import { type AttentionWork, type LintContext, scale } from "../src/lint/context.ts";
+import { duration } from "../src/lint/formats.ts";
+import { defineRule, type Site } from "../src/lint/rule.ts";
 import { calledBy } from "../src/lint/source.ts";
 import { type WrittenAttention, writtenAttention } from "../src/lint/written-attention.ts";
 
@@ -14,6 +16,8 @@ import { type WrittenAttention, writtenAttention } from "../src/lint/written-att
  * pattern, and any deviation from it (a Cast, an odd mask, a Reshape in between) makes them miss it without a word.
  *
  * The saving is what its kernels take now, copies that bring heads to their places included, less what the fused one takes.
+ * Of heads off the multiple that fused kernels take (TC103) it is that of a slower fused kernel: where padded heads are sure to
+ * take less, the finding says which size, and how much less.
  *
  * ## Example
  * ```onnx
@@ -52,12 +56,26 @@ export default defineRule({
       if (!(saves.microseconds > 0)) continue;
       const { heads, headDim, queryLength, keyLength } = work;
       const sizes = { heads, headDim, queryLength, keyLength };
-      const change = changeFor(node, scope.model);
+      const change = `${changeFor(node, scope.model)}${paddingFor({ node, scope }, work, context)}`;
       const data = { ...sizes, nodes: nodes.length, kernels: steps.length, stack: stack.id, change };
       yield { at: { node, scope }, message: "unfused", data, saves, covers };
     }
   },
 });
+
+/** What heads of another size take less in one fused kernel, in words; empty where none is sure to. */
+function paddingFor({ node, scope }: Site, work: AttentionWork<number>, context: LintContext): string {
+  const aligned = alignedHeads(work, context.target.stack);
+  const saved = aligned && context.savingOf([work], [aligned]);
+  if (aligned === undefined || saved === undefined || !(saved.low > 0)) return "";
+  const { headDim, valueHeadDim } = aligned;
+  const sizes = headDim === valueHeadDim ? headDim : `${headDim}, of values to ${valueHeadDim}`;
+  const made = context.decision?.changeAt(node, scope)?.after?.work;
+  // What comes behind that fix has them.
+  if (made?.kind === "gemm" && made.k === headDim)
+    return `; its saving is that of heads padded to ${sizes}, as safe fixes leave them`;
+  return `; one of heads padded to ${sizes} (zeros; the scale stays that of ${work.headDim}) takes ${duration(saved.microseconds)} less`;
+}
 
 /** Of `Attention`, the operator of ONNX. */
 const sinceOpset = 23;

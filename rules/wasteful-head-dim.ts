@@ -44,9 +44,9 @@ export default defineRule({
   severity: "info",
   fix: "none",
   messages: {
-    free: "head_dim {headDim} is computed as {step} ({count} times): padding it gains nothing",
+    free: "heads of {headDim} are computed as {step} by {count} kernels: nothing to mend, padding gains nothing",
     wasteful:
-      "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {better} is faster",
+      "head_dim {headDim} is just above {below} and computed as {step}; the same width in heads of {better} is faster, in a network that is trained so",
   },
   *check(context) {
     const { headDimSteps, headDimMultiple } = context.target.stack.attention;

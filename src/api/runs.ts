@@ -4,9 +4,10 @@ import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { inferFacts } from "../facts/infer.ts";
 import { invalidNode } from "../facts/invalid-node.ts";
 import { type BenchedAs, type BenchReport, benchReport, nameOf } from "../gpu/bench-report.ts";
+import { checkRunnable } from "../gpu/check-runnable.ts";
 import { planSizes } from "../gpu/plan.ts";
 import { type PlanReport, planReportOf } from "../gpu/plan-report.ts";
-import { checkRunnable, prepareModel } from "../gpu/prepare.ts";
+import { prepareModel } from "../gpu/prepare.ts";
 import { askGpu, type GpuLimits, kernelsUrl } from "../gpu/process.ts";
 import type { ModelRun } from "../gpu/protocol.ts";
 import { whyUnsupported } from "../hardware/architectures.ts";
@@ -95,7 +96,7 @@ export async function benchModels(
   const { device, dims, warmup, repeats, config, autotuneSeconds } = request;
   const runs: ModelRun[] = [];
   const asked: BenchedAs[] = [];
-  for (const path of models) checkRunnable(path);
+  await checkRunnable(models, device, limits);
   for (const path of models) {
     const plan = await runtimeFix(path, { dims, gpu: undefined, config, onNotice: limits.onNotice });
     const configurations = configurationsOf(request);

@@ -1,5 +1,5 @@
 /** @file What `tc-lint init` writes: a configuration, a hook, a workflow. */
-import { schemaPage, version } from "../version.ts";
+import { version } from "../version.ts";
 
 export interface InitFile {
   /** From the working directory, or from the root of the repository. */
@@ -15,8 +15,8 @@ export interface InitChoice {
   readonly stack: string;
   readonly hook: boolean;
   readonly workflow: boolean;
-  /** Whether tc-lint is among the packages of the folder. */
-  readonly isInstalled: boolean;
+  /** Where the configuration's schema is; undefined where nobody has it. */
+  readonly schema: string | undefined;
   /** `owner/name` of the Action's repository; without it the workflow runs the command. */
   readonly action: string | undefined;
 }
@@ -35,8 +35,7 @@ export function initFiles(choice: InitChoice, configNames: readonly string[]): I
   ];
 }
 
-function configOf({ gpu, stack, isInstalled }: InitChoice): string {
-  const $schema = isInstalled ? "./node_modules/tc-lint/schemas/config.schema.json" : schemaPage;
+function configOf({ gpu, stack, schema: $schema }: InitChoice): string {
   return `${JSON.stringify({ $schema, gpu, stack, rules: {} }, undefined, 2)}\n`;
 }
 

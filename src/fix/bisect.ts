@@ -25,7 +25,7 @@ export interface Bisection {
 }
 
 /** Of what is left without a verdict of its own. */
-export const untried = "not tried by itself: too many trials of the result failed before";
+export const untried = "not tried alone: too many trials of the result failed before";
 
 /** Beyond the logarithm of the number of pieces, trials for a second piece that fails. */
 const spareTrials = 8;

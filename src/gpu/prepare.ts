@@ -58,13 +58,6 @@ export function prepareModel(
   }
 }
 
-/** A GPU is asked for once there is something to run. Throws InputError: a file that cannot be read, `weights-missing`. */
-export function checkRunnable(path: string): void {
-  using model = openModel(path);
-  const absent = missingWeights(model);
-  if (absent !== undefined) throw absent;
-}
-
 /** What to tell a user whose model's weights are elsewhere; undefined where they are there. */
 export function missingWeights(model: OpenModel): InputError | undefined {
   // What a repair has made is nowhere on the disk.

@@ -20,7 +20,7 @@ import type { Site } from "./rule.ts";
 
 export type { Detailed } from "../cost/model.ts";
 export type { AttentionWork, ConvWork, GemmWork, ProductWork, TrafficWork, Work } from "../ops/work.ts";
-export type { CostedProduct } from "../workload/product.ts";
+export { type CostedProduct, productsInFile } from "../workload/product.ts";
 export type { Step } from "../workload/timeline.ts";
 export type { Estimate, Saving };
 

@@ -49,7 +49,7 @@ export function describe(
 
 /** What messages count: `{kernels} kernels`, and `{count} of {products} products are`. Other words behind a number may be verbs. */
 const countedNouns =
-  /\{(\w+)\}( of \{(\w+)\})? (block|channel|convolution|group|head|kernel|layer|node|product|row|step|tile)s\b( are\b)?/g;
+  /\{(\w+)\}( of \{(\w+)\})? (block|channel|convolution|group|head|kernel|layer|multiprocessor|node|output|product|row|step|term|tile|time)s\b( are\b)?/g;
 
 /** A message with its data in the placeholders, and one of anything in the singular. */
 export function fill(template: string, data: Readonly<Record<string, Datum>>): string {

@@ -11,7 +11,7 @@ import { labelOf } from "../ir/model.ts";
 import { numbersOf } from "../ops/shape.ts";
 import { countedOnce, pricedBranches } from "../workload/branches.ts";
 import { isOfCodes } from "../workload/codes.ts";
-import type { CostedProduct } from "../workload/product.ts";
+import { type CostedProduct, productsInFile } from "../workload/product.ts";
 import type { Step, Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { memoryBeyondNotices } from "./beyond-memory.ts";
@@ -205,18 +205,19 @@ function halfLeftNotice({ precision, saves, written }: HalfBeside): NoticeReport
 
 /** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */
 function float64Notices(products: readonly CostedProduct[], { gpu }: Target): NoticeReport[] {
-  const count = products.filter(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === "fp64").length;
+  const isFloat64 = ({ sizes: { dtype } }: CostedProduct) => computeDtype(dtype, "as-is") === "fp64";
+  const count = productsInFile(products.filter(isFloat64));
   if (count === 0) return [];
   const { cuda, tensor } = gpu.float64Tflops;
   const rate = `${tensor ?? cuda} TFLOP/s that the datasheet promises of FP64`;
-  const message = `${count} of ${counted(products.length, "product")} ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
+  const message = `${count} of ${counted(productsInFile(products), "product")} ${count === 1 ? "is" : "are"} in FP64, which no --precision changes and no fix stores otherwise: priced at the ${rate}, and at no less than FP32 takes, without a measurement; export the model in FP32`;
   return [{ code: "float64", message }];
 }
 
 /** A file of codes at a prediction that takes its products for floats which somebody is yet to quantize. */
 function quantizedNotices(products: readonly CostedProduct[], precision: Precision): NoticeReport[] {
-  const count = precision === "int8" ? products.filter(isOfCodes).length : 0;
+  const count = precision === "int8" ? productsInFile(products.filter(isOfCodes)) : 0;
   if (count === 0) return [];
-  const message = `${count} of ${counted(products.length, "product")} ${count === 1 ? "is" : "are"} quantized already, and predicted as INT8, whatever the stack does with codes; --precision as-is predicts them as they run`;
+  const message = `${count} of ${counted(productsInFile(products), "product")} ${count === 1 ? "is" : "are"} quantized already, and predicted as INT8, whatever the stack does with codes; --precision as-is predicts them as they run`;
   return [{ code: "quantized-already", message }];
 }

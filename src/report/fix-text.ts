@@ -218,13 +218,13 @@ function nameText({ node, graph }: FixOutcome["notes"][number]): string {
   return `"${node === undefined ? "" : labelOf(node)}"${graph === undefined ? "" : ` in ${graph}`}`;
 }
 
-/** Whose saving it is: several stand in one line. */
+/** What is lost with it: a part of what the reason is about, or what each would save were it the only one. */
 function leftTime(group: FixOutcome["notes"]): string {
   const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
   const [first] = group;
   if (first?.isPart === true)
     return first.savedIn === undefined
-      ? `${time} of the saving`
-      : `${time} in ${first.savedIn.toUpperCase()}`;
-  return `${time} by ${group.length > 1 ? "themselves" : "itself"}`;
+      ? `${time} of what padding would save in all`
+      : `would save ${time} in ${first.savedIn.toUpperCase()}`;
+  return `would save ${time} ${group.length > 1 ? "in all, each alone" : "alone"}`;
 }

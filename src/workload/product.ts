@@ -16,6 +16,11 @@ export interface CostedProduct extends Product {
   readonly microseconds: number;
 }
 
+/** How many products the file has of these: attention that is written out is one where something fuses it, and is two of the file on every stack. */
+export function productsInFile(products: readonly Pick<Product, "decomposed">[]): number {
+  return products.reduce((count, { decomposed }) => count + (decomposed === undefined ? 1 : 2), 0);
+}
+
 /**
  * Of a workload that is priced in other types: a product's counterpart among `products`, at the same node and with the same weight, since a node may have
  * several; the product where there is none.

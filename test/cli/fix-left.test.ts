@@ -53,7 +53,7 @@ describe("a product that --fix leaves off the multiple", () => {
       },
     ]);
     expect(text).toContain(`: ${message}\n`);
-    expect(text).toMatch(/^ {2}left {3}TC102 "head" \([\d.]+ µs by itself\): /m);
+    expect(text).toMatch(/^ {2}left {3}TC102 "head" \(would save [\d.]+ µs alone\): /m);
   });
 
   it("would cost more at an output than it saves", async () => {
@@ -170,14 +170,14 @@ describe("what a part of a declined repair would save", () => {
     const { stdout } = await bench.tcLint(["--diff", zooModel(name), "--stack", stack, "--no-color"]);
     const lines = [
       ...stdout.matchAll(
-        /^ {2}left {3}.* \(([\d.]+) µs (of the saving|in FP16|by itself|by themselves)\): (.*)$/gm,
+        /^ {2}left {3}.* \((?:would save )?([\d.]+) µs (of what padding would save in all|in FP16|alone|in all, each alone)\): (.*)$/gm,
       ),
     ].map(([, part, of, why = ""]) => {
       const [, before, after] = /predicted ([\d.]+) µs → ([\d.]+) µs/.exec(why) ?? [];
       return { part: Number(part), of, why, all: Number(before) - Number(after) };
     });
     expect(lines.length).toBeGreaterThan(0);
-    const shared = lines.filter(({ of }) => of === "of the saving");
+    const shared = lines.filter(({ of }) => of === "of what padding would save in all");
     // Both sides of the difference are rounded to three digits.
     for (const [why, parts] of groupBy(shared, (line) => line.why)) {
       const sum = parts.reduce((total, { part }) => total + part, 0);

@@ -71,12 +71,29 @@ describe("The GPU commands", () => {
     expect(stderr).toMatch(/^tc-lint: missing\.onnx: no such file$/m);
   });
 
-  it("bench of weights that are missing says so before it asks for a GPU", async () => {
-    using folder = temporaryFolder();
-    const weightless = folder.write("weightless.onnx", bytesOf(headModel()));
-    const { exitCode, stderr } = await run(["bench", weightless], { FAKE_CUDA_DEVICES: "0" });
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/its weights are in ".*", which is not there; running it needs them/);
+  describe
+    .skipIf(fake === undefined)
+    .each([
+      ["bench"],
+      ["bench", "--ncu"],
+      ["bench", "--compare", model],
+      ["validate"],
+      ["validate", model, "--against"],
+    ])("%s %s %s of weights that are missing", (...args) => {
+    it.each([
+      ["says first that there is no GPU", { FAKE_CUDA_DEVICES: "0" }, /CUDA finds no GPU/],
+      [
+        "says so where there is one",
+        {},
+        /its weights are in ".*", which is not there; running it needs them/,
+      ],
+    ])("%s", async (_, env, text) => {
+      using folder = temporaryFolder();
+      const weightless = folder.write("weightless.onnx", bytesOf(headModel()));
+      const { exitCode, stderr, stdout } = await run([...args, weightless], env);
+      expect(stderr).toMatch(text);
+      expect([exitCode, stdout]).toEqual([2, ""]);
+    });
   });
 
   it("bench --plan prints what would run, without a GPU", async () => {

@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { beforeEach, describe, expect, test } from "vitest";
+import { schemaFor } from "../../src/cli/config-schema.ts";
 import { initFiles } from "../../src/cli/init-files.ts";
 import { version } from "../../src/version.ts";
 import { bytesOf, headModel } from "./models.ts";
@@ -43,11 +44,7 @@ describe("tc-lint init", () => {
     const settings = JSON.parse(read(config));
     isConfig(settings);
     expect(isConfig.errors).toBeNull();
-    expect(settings).toMatchObject({
-      gpu: "l4",
-      stack: "tensorrt",
-      $schema: expect.stringMatching(/config\.schema\.json$/),
-    });
+    expect(settings).toMatchObject({ gpu: "l4", stack: "tensorrt" });
     await expect(read(hook).replaceAll(version, "VERSION")).toMatchFileSnapshot(
       "__snapshots__/init-hook.yaml",
     );
@@ -60,8 +57,33 @@ describe("tc-lint init", () => {
     });
   });
 
+  test.each([".", "sub"])(
+    "in %s, names the schema of the package that is installed above",
+    async (folder) => {
+      const file = "node_modules/tc-lint/schemas/config.schema.json";
+      bench.folder.write(file, readFileSync(require.resolve("../../schemas/config.schema.json")));
+      await bench.tcLint(["init"], { cwd: at(folder) });
+      const { $schema } = JSON.parse(read(path.join(folder, config)));
+      expect($schema).toMatch(/^\.{1,2}\//);
+      expect(path.resolve(at(folder), $schema)).toBe(at(file));
+    },
+  );
+
+  test("names a schema that is there: a release's page, else this program's own, else none", () => {
+    const own = require.resolve("../../schemas/config.schema.json");
+    const page = "https://github.com/octo/tc-lint/raw/v1.0.0/schemas/config.schema.json";
+    const here = at(".");
+    expect(schemaFor(here, { page, own })).toBe(page);
+    expect(path.resolve(here, schemaFor(here, { page: undefined, own }) ?? "")).toBe(own);
+    expect(schemaFor(here, { page: undefined, own: at("none.json") })).toBeUndefined();
+    // As it is here, be it in a release or in a checkout.
+    const found = schemaFor(here) ?? "";
+    expect(found).not.toContain("example.com");
+    if (!found.startsWith("https:")) expect(path.resolve(here, found)).toBe(own);
+  });
+
   test("of a release that has the Action, the workflow uses it, and hands on what a fork may not post", async () => {
-    const own = { hook: false, workflow: true, isInstalled: false, action: "octo/tc-lint-built" };
+    const own = { hook: false, workflow: true, schema: undefined, action: "octo/tc-lint-built" };
     const [, file] = initFiles({ gpu: "l4", stack: "ort-cuda", ...own }, [config]);
     expect(file?.path).toBe(workflow);
     await expect(file?.text.replaceAll(version, "VERSION")).toMatchFileSnapshot(

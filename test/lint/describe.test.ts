@@ -10,16 +10,18 @@ test.each([
   ["{count} of {products} products are off", { count: 1, products: 1 }, "1 of 1 product is off"],
   ["{count} of {products} products are off", { count: 2, products: 3 }, "2 of 3 products are off"],
   ["{channels} → {filters} channels", { channels: 3, filters: 1 }, "3 → 1 channel"],
+  ["constant 3 (at Add, {count} times) rounds", { count: 1 }, "constant 3 (at Add, 1 time) rounds"],
   ["{width} exceeds {stack} has", { width: 1, stack: "cudnn" }, "1 exceeds cudnn has"],
 ] as const)("%s", (template, data, text) => {
   expect(fill(template, data)).toBe(text);
 });
 
+/** Words in s behind something that is no count. */
+const notCounted = /\b1 (is|has|does|multiplies|codes|patches)\b/g;
+
 test("no rule counts one of several", () => {
   const ones = new Proxy({}, { get: () => 1 }) as Readonly<Record<string, number>>;
   for (const { code, messages } of rules)
     for (const text of Object.values(messages))
-      expect(fill(text, ones), code).not.toMatch(
-        /\b1 (kernel|node|product|channel|head|group|tile|convolution)s\b/,
-      );
+      expect(fill(text, ones).replaceAll(notCounted, ""), code).not.toMatch(/\b1 \w+s\b/);
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { attention, conv, linear } from "../../fixtures/layers.ts";
 import type { StackId } from "../../src/hardware/stacks.ts";
+import { duration } from "../../src/ir/format.ts";
 import { paddedSizes } from "../../src/lint/padding-sizes.ts";
 import type { Finding } from "../../src/lint/result.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
@@ -136,6 +137,28 @@ describe("head_dim", () => {
       "head_dim 36 is off the multiple of 8: both products of the attention run slower FP16 kernels; pad to 40",
     );
   });
+
+  it.each([36, 70])(
+    "%i written out: padded heads take less of one kernel, by as much as TC103 says of it",
+    (headDim) => {
+      const fused = (graph: GraphBuilder) => {
+        const [q = "", k = "", v = ""] = ["q", "k", "v"].map((name) =>
+          graph.input(name, [1, 8, 2048, headDim]),
+        );
+        graph.output(graph.node("Attention", [q, k, v]));
+      };
+      const [written] = find("TC401", heads(headDim), { stack: "ort-cuda" });
+      const bytes = model({ name: "fused", opset: 23 }, fused);
+      const [whole] = findingsIn(bytes, { stack: "ort-cuda" }).filter(({ code }) => code === "TC103");
+      const padded = whole?.data["padded"];
+      const less = duration(whole?.saves?.microseconds ?? 0);
+      expect(written?.message).toMatch(
+        `; one of heads padded to ${padded} (zeros; the scale stays that of ${headDim}) takes ${less} less`,
+      );
+      // At the multiple there is nothing to say.
+      expect(find("TC401", heads(Number(padded)), { stack: "ort-cuda" })[0]?.message).not.toContain("padded");
+    },
+  );
 
   it("40 is free: named, with no gain claimed", () => {
     expect(said(40)).toEqual([["TC104", true]]);

@@ -55,6 +55,7 @@ async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<v
   const { makeFolder } = await import("../../files/make-folder.ts");
   const { look } = await import("../../files/look.ts");
   const { writeReportFile } = await import("../../files/report-file.ts");
+  const { schemaFor } = await import("../config-schema.ts");
   const { initFiles } = await import("../init-files.ts");
   const { writeStdout } = await import("../stdout.ts");
   const here = process.cwd();
@@ -65,8 +66,7 @@ async function init({ gpu, stack, hook, workflow, force }: InitFlags): Promise<v
     onNotice: () => {},
   });
   const target = { gpu: gpu ?? "h200", stack: stack ?? "ort-cuda", ...resolved?.settings };
-  const isInstalled = look(join(here, "node_modules/tc-lint")) === "there";
-  const own = { hook, workflow, isInstalled, action: builtRepository };
+  const own = { hook, workflow, schema: schemaFor(here), action: builtRepository };
   const choice = { gpu: target.gpu, stack: target.stack, ...own };
   const lines: string[] = [];
   for (const file of initFiles(choice, configNames)) {

@@ -13,7 +13,7 @@ import type { OutputReport } from "../../verify/report.ts";
 import { batchSymbols } from "../../verify/sizes.ts";
 import type { Tensors } from "../../verify/tensor.ts";
 import { tensorCoreShare } from "../bench-report.ts";
-import { checkRunnable } from "../prepare.ts";
+import { checkRunnable } from "../check-runnable.ts";
 import { askGpu, type GpuLimits, kernelsUrl } from "../process.ts";
 import type { ModelRun, RunsReport } from "../protocol.ts";
 import { firstInnerDivergence, layersToLook } from "./layers.ts";
@@ -81,8 +81,7 @@ class Validation {
   async run(): Promise<ValidateReport> {
     const { device, layers } = this.#options;
     const { precision, budget } = this.#judgement;
-    checkRunnable(this.#model);
-    checkRunnable(this.#original);
+    await checkRunnable([this.#model, this.#original], device, this.#limits);
     const reference = await this.#timed("reference", () => this.#reference(budget));
     const runs = this.#runs(reference);
     const measured = await this.#timed("GPU", () =>

@@ -16,6 +16,7 @@ import {
 import { joinLanes } from "../../ops/lanes.ts";
 import { findOp } from "../../ops/registry.ts";
 import { freeAtomsOf } from "./free-atoms.ts";
+import { infinityReason } from "./infinite-lanes.ts";
 import type { Contraction, Relations } from "./relate.ts";
 import { TrueLanes } from "./true-lanes.ts";
 
@@ -149,9 +150,8 @@ function reasonAgainst({ node, a, b }: Contraction, lanes: ReadonlyMap<Value, La
   const summed =
     a === undefined ? node.outputs : [node.inputs[a], b === undefined ? undefined : node.inputs[b]];
   const [first = zeroLane, second = zeroLane, ...more] = summed.map(laneAt);
-  if ([first, second, ...more].some(({ fails }) => fails === "alone")) {
-    return `${where} sums over it, and infinity behind an operator that takes it to a number leaves NaN there`;
-  }
+  const failing = summed.find((value) => laneAt(value).fails === "alone");
+  if (failing !== undefined) return infinityReason(node, failing, lanes);
   if (a === undefined) {
     const areFinite = [first, second, ...more].every(({ kind }) => kind !== "unknown");
     return areFinite ? undefined : `${where} sums over it, and its padded lanes are not finite`;
