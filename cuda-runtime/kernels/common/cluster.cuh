@@ -44,13 +44,14 @@ __device__ __forceinline__ float loadFromBlock(const float* own, int rank) {
   return value;
 }
 
-// 16 bytes, to the block of this rank, at the place that `own` has in the shared memory of this one.
-__device__ __forceinline__ void storeToBlock(const void* own, int rank, const uint32_t (&words)[4]) {
+// 16 bytes, to the block of this rank, at the place that `own` has in the shared memory of this one; they count for its `barrier`.
+__device__ __forceinline__ void storeToBlock(const void* own, uint32_t barrier, int rank, const uint32_t (&words)[4]) {
 #if defined(TC_LINT_CLUSTERS)
-  uint32_t at;
+  uint32_t at, counts;
   const uint32_t here = static_cast<uint32_t>(__cvta_generic_to_shared(own));
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(here), "r"(rank));
-  asm volatile("st.shared::cluster.v4.b32 [%0], {%1, %2, %3, %4};"
-               ::"r"(at), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(counts) : "r"(barrier), "r"(rank));
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];"
+               ::"r"(at), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(counts) : "memory");
 #endif
 }

@@ -21,7 +21,6 @@ struct HaloEnd {
   static constexpr int kColumns = BN < 64 ? BN : 64;
   using Columns = Part<T, kColumns>;
   using Pair = typename PairOf<T>::Type;
-  using Plain = PlainEnd<T, PATCHES, BN, true>;
   static constexpr int kBytes = Columns::kBytes;
   static constexpr int kLanesOfRow = Columns::kLanesOfRow;
 
@@ -50,7 +49,7 @@ struct HaloEnd {
 #pragma unroll
     for (int column = 0; column < BN; column += kColumns) {
       float2 bias[Columns::kBlocks];
-      Plain::template loadBias<kColumns>(p, n + column, bias);
+      loadBias(p, n + column, bias);
 #pragma unroll
       for (int i = 0; i < PATCHES; ++i) {
         const Rows rows(params, first + i);
@@ -65,8 +64,20 @@ struct HaloEnd {
         __syncwarp();
         part.put(own);
         __syncwarp();
-        store(p, rows, n + column, own);
+        if (p.neighbours == 8) store(p, rows, n + column, own);
+        else storeNarrow(p, rows, n + column, own);
       }
+    }
+  }
+
+  // Of this lane's columns, all loads on their way together. There may be an odd number of filters.
+  static __device__ __forceinline__ void loadBias(const GemmParams& p, int n, float2 (&bias)[Columns::kBlocks]) {
+    n += (threadIdx.x & 3) * 2;
+#pragma unroll
+    for (int j = 0; j < Columns::kBlocks; ++j) {
+      const float* from = p.bias + n + 8 * j;
+      bias[j].x = p.bias != nullptr && n + 8 * j < p.n ? __ldg(from) : 0.0f;
+      bias[j].y = p.bias != nullptr && n + 8 * j + 1 < p.n ? __ldg(from + 1) : 0.0f;
     }
   }
 
@@ -97,6 +108,26 @@ struct HaloEnd {
       const int row = by + lane / kLanesOfRow;
       const uint4 eight = *reinterpret_cast<const uint4*>(own + row * Columns::kPitch + lane % kLanesOfRow * 16);
       if (rows.has(row) && column < p.n) *reinterpret_cast<uint4*>(static_cast<T*>(p.d) + rows.position(row) * p.dM + column) = eight;
+    }
+  }
+
+  // Where rows are off sixteen bytes: a word a lane, or its two elements.
+  static __device__ __forceinline__ void storeNarrow(const GemmParams& p, const Rows& rows, int n, const unsigned char* own) {
+    constexpr int kPairs = kColumns / 2;
+    const int lane = threadIdx.x & 31;
+    const int column = n + lane % kPairs * 2;
+#pragma unroll 4
+    for (int by = 0; by < 16; by += 32 / kPairs) {
+      const int row = by + lane / kPairs;
+      if (!rows.has(row) || column >= p.n) continue;
+      const uint32_t word = *reinterpret_cast<const uint32_t*>(own + row * Columns::kPitch + lane % kPairs * 4);
+      T* to = static_cast<T*>(p.d) + rows.position(row) * p.dM + column;
+      if (p.neighbours == 2) {
+        *reinterpret_cast<uint32_t*>(to) = word;
+      } else {
+        *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(word);
+        if (column + 1 < p.n) *reinterpret_cast<uint16_t*>(to + 1) = static_cast<uint16_t>(word >> 16);
+      }
     }
   }
 

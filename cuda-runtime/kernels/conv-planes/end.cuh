@@ -35,6 +35,30 @@ __device__ __forceinline__ void storeRows(const PlanesParams& p, int m0, int n0,
   __syncwarp();
 }
 
+// The same where rows of y are off sixteen bytes: two elements a lane, in a word or apart.
+template <int COLUMNS, int PITCH>
+__device__ __forceinline__ void storeNarrowRows(const PlanesParams& p, int m0, int n0, uint32_t own) {
+  constexpr int kPairs = COLUMNS / 2;
+  const int lane = threadIdx.x & 31;
+  const int place = placeOfPosition(p, m0 + lane % 16);
+  __syncwarp();
+#pragma unroll 4
+  for (int index = lane; index < 16 * kPairs; index += 32) {
+    const int row = index / kPairs, column = index % kPairs * 2;
+    const int at = __shfl_sync(0xFFFFFFFF, place, row);
+    if (at < 0 || n0 + column >= p.filters) continue;
+    const uint32_t word = loadShared4(own + row * PITCH + column * 2);
+    uint16_t* to = static_cast<uint16_t*>(p.y) + at + n0 + column;
+    if (p.storeWidth == 2) {
+      *reinterpret_cast<uint32_t*>(to) = word;
+    } else {
+      to[0] = static_cast<uint16_t>(word);
+      if (n0 + column + 1 < p.filters) to[1] = static_cast<uint16_t>(word >> 16);
+    }
+  }
+  __syncwarp();
+}
+
 // 16 rows by COLUMNS, as wgmma has them: lane 4 g + t has columns 8 j + 2 t and the next one, of rows g and g + 8.
 template <typename T, int COLUMNS>
 struct PlanesEnd {
@@ -59,7 +83,8 @@ struct PlanesEnd {
   }
 
   static __device__ __forceinline__ void store(const PlanesParams& p, int m0, int n0, uint32_t own) {
-    storeRows<T, COLUMNS, kPitch>(p, m0, n0, own);
+    if (p.storeWidth == 8) storeRows<T, COLUMNS, kPitch>(p, m0, n0, own);
+    else storeNarrowRows<COLUMNS, kPitch>(p, m0, n0, own);
   }
 
   // Scales and then biases of a tile's filters.

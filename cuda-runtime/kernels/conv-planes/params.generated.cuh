@@ -89,6 +89,7 @@ struct PlanesParams {
   int positions;  // With those in the padding, which are not stored.
   int tiles;  // Of positions.
   int filters;
+  int storeWidth;  // Elements of halves that may be stored at once: 8, 2 or 1.
   int steps;  // Of sixteen along k.
   int stages;
   int stageBytes;  // Of a stage: what is copied, and behind it zeros.

@@ -102,6 +102,7 @@ export const planesStruct = new StructTable(
     positions: i32("With those in the padding, which are not stored."),
     tiles: i32("Of positions."),
     filters: i32(),
+    storeWidth: i32("Elements of halves that may be stored at once: 8, 2 or 1."),
     steps: i32("Of sixteen along k."),
     stages: i32(),
     stageBytes: i32("Of a stage: what is copied, and behind it zeros."),

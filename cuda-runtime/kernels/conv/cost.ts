@@ -11,7 +11,7 @@ import { oddStoreClocks } from "../gemm/cost.ts";
 import { hasRegistersForEnds } from "../gemm/hopper-cost.ts";
 import { type StayingRates, stayingClocks, sumRates, teamSumClocks } from "../gemm/staying-cost.ts";
 import type { HaloWork } from "./halo.ts";
-import { haloMicroseconds } from "./halo-cost.ts";
+import { haloMicroseconds, storeWidthOf } from "./halo-cost.ts";
 import {
   type ConvMath,
   type ConvTile,
@@ -250,10 +250,6 @@ export function chunksOf({ taps, channels }: Pick<ConvProblem, "taps" | "channel
   }
   if (tile.halo !== undefined) return taps * Math.ceil(channels / tile.halo.channels) * tile.chunks;
   return tile.grain === 0 ? Math.ceil((taps * channels) / perChunk) : taps * Math.ceil(channels / perChunk);
-}
-
-function storeWidthOf({ storeWidth, filters }: ConvProblem): 8 | 2 | 1 {
-  return ([8, 2] as const).find((width) => width <= storeWidth && filters % width === 0) ?? 1;
 }
 
 interface Blocks {

@@ -23,6 +23,9 @@ const rates = {
   dramShare: 0.545,
 } as const;
 
+/** Clocks of a tile's end for each of its results more, where fewer than eight are stored at once. */
+const narrowStoreClocks = { 8: 0, 2: 0.1, 1: 0.16 } as const;
+
 /**
  * The same of a single patch a block, which one group of warps multiplies, waiting for each step: fitted to 26 layers of an H100 in the same
  * file. A multiprocessor's second block waits while the first one multiplies.
@@ -33,6 +36,11 @@ const single = {
   step: { alone: 302, crowded: 347, shared: 423 },
   end: { alone: 1000, shared: 2300 },
 } as const;
+
+/** Results that lie so that they may be stored at once. */
+export function storeWidthOf({ storeWidth, filters }: ConvProblem): 8 | 2 | 1 {
+  return ([8, 2] as const).find((width) => width <= storeWidth && filters % width === 0) ?? 1;
+}
 
 export function haloMicroseconds(
   problem: ConvProblem,
@@ -79,7 +87,8 @@ function patchesClocks(
   const row = channels === 64 && blocks > 1 ? rates.sharedRow : rates.row[channels];
   const fetched = ((patches * work.positions) / problem.taps + filters) * row;
   const ofSteps = steps * (Math.max(products, fetched) + rates.step / blocks);
-  const end = rates.end + rates.endOfResult * patches * 64 * filters;
+  const ofResult = rates.endOfResult + narrowStoreClocks[storeWidthOf(problem)];
+  const end = rates.end + ofResult * patches * 64 * filters;
   const ofTile = ofSteps + end * (blocks > 1 ? rates.exposedEnd : 1);
   return rates.start + (Math.ceil(tiles / multiprocessors) - 1) * ofTile + ofSteps + end;
 }

@@ -39,8 +39,10 @@ function isEndKnown({ request, math, y, filters }: Parts): boolean {
   const { scale, residual, activation, last } = request.epilogue;
   const from = residual && spatialOf(residual);
   const isAtHand = (of: Spatial) =>
-    of.view.type === storageOf[math] && positionStride(of) !== 0 && vectorWidth(of, filters) === 8;
+    of.view.type === storageOf[math] && positionStride(of) !== 0 && of.channelStride === 1;
   if (scale !== undefined || ![y, ...(from === undefined ? [] : [from])].every(isAtHand)) return false;
+  // A residual is read by pairs.
+  if (from !== undefined && Math.min(vectorWidth(from, filters), vectorWidth(y, filters)) === 1) return false;
   const first = activation?.kind ?? "none";
   if (from === undefined) return formulas.has(first) && (last?.kind ?? "none") === "none";
   return formulasBeforeResidual.has(first) && limits.has(last?.kind ?? "none");

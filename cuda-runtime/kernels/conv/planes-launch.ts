@@ -20,7 +20,7 @@ import { type Parts, storageOf, tapsOf } from "./operands.ts";
 import { activationFields, type Window } from "./params.ts";
 import { describePlanes, type PlaneChoice } from "./planes.ts";
 import { type PlaneStage, type Planes, planeSharedBytes, planeThreads } from "./planes-table.ts";
-import { divisorFields, type Spatial, spatialOf } from "./spatial.ts";
+import { divisorFields, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
 
 const pixelBytes = 2 * slotsOfPixel;
 
@@ -225,6 +225,7 @@ function productParams(parts: Parts, choice: PlaneChoice, { planes, w, codes }: 
     positions: choice.planes.positions,
     tiles: tilesM,
     filters,
+    storeWidth: vectorWidth(y, filters),
     steps: stage.places.length / 2,
     stages,
     stageBytes: stage.pixels * pixelBytes,

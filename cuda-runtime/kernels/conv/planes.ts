@@ -73,12 +73,12 @@ export function planeMicroseconds({ packMicroseconds, productMicroseconds }: Pla
   return packMicroseconds + productMicroseconds;
 }
 
-/** Halves to channels that are stored eight at a time, and nothing added to them. */
+/** Halves to channels that lie beside each other, and nothing added to them. */
 function suits(parts: Parts): boolean {
-  const { request, math, y, filters } = parts;
+  const { request, math, y } = parts;
   const { epilogue } = request;
   const isAlone = epilogue.residual === undefined && epilogue.last.kind === noActivation.kind;
-  const isStored = y.view.type === storageOf[math] && vectorWidth(y, filters) === 8;
+  const isStored = y.view.type === storageOf[math] && y.channelStride === 1;
   return isAlone && isStored && isOfImage(parts);
 }
 
@@ -145,11 +145,15 @@ const rates = { step: 8, stepOfFilter: 0.5, endOfFilter: 8, fill: 1.5, dramShare
 
 type Cut = Omit<PlaneChoice, "packMicroseconds" | "productMicroseconds">;
 
+/** Clocks of a multiprocessor for 64 positions of a tile's filter more, where fewer than eight are stored at once. */
+const narrowStoreClocks = { 8: 0, 2: 6, 1: 10 } as const;
+
 function productMicroseconds({ y, filters }: Parts, cut: Cut, target: PlanTarget): number {
   const { planes, tile, stage, tilesM, tilesN } = cut;
   const tiles = Math.ceil((tilesM * tilesN) / target.multiprocessors);
   const steps = (stage.places.length / 2) * (rates.step + rates.stepOfFilter * tile.filters);
-  const clocks = ((tiles * tile.rows) / 64) * (steps + rates.endOfFilter * tile.filters);
+  const narrow = tile.math === "codes" ? 0 : narrowStoreClocks[vectorWidth(y, filters)];
+  const clocks = ((tiles * tile.rows) / 64) * (steps + (rates.endOfFilter + narrow) * tile.filters);
   const positions = y.batch * y.size[1] * y.size[2];
   const bytes = tilesN * planeBytes(planes) + positions * filters * storedBytes(tile);
   const memory = bytes / (rates.dramShare * target.bandwidth.dram);

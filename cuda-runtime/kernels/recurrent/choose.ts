@@ -71,6 +71,8 @@ function bytesOfR({ cell, hidden, type }: RecurrentSizes): number {
 /** Sequences of a block or a cluster: high and low halves of their states are the eight columns of a product. */
 export const tensorSequences = 4;
 const pairUnits = 32;
+/** Of two states. */
+const barrierBytes = 16;
 const unitsOfWarp = 8;
 /** Of the kernels that are built: pairs in registers, and warps that registers are left for. */
 const keptRows = [
@@ -100,7 +102,7 @@ export function tensorSharedBytes(
 ): number {
   const pairs = Math.ceil(hidden / pairUnits);
   const states = 2 * 8 * (pairs * pairUnits + 8) * 2;
-  return states + warps * Math.max(0, pairs - kept) * 2 * tilesOf(cell) * 32 * 16;
+  return barrierBytes + states + warps * Math.max(0, pairs - kept) * 2 * tilesOf(cell) * 32 * 16;
 }
 
 function* tensorWays(

@@ -55,46 +55,58 @@ __device__ __forceinline__ int lengthOf(const RecurrentParams& p, int sequence) 
   return p.lengths == nullptr ? p.steps : p.lengths[sequence];
 }
 
-// Functions of one direction as the parameters name them.
+// Functions of one direction as the parameters name them, behind limits.
 struct NamedGates {
   // Where the function of an RNN is.
   static constexpr int kTangent = 0;
-  const GateFunction* functions;
-  __device__ __forceinline__ float of(float x, int index) const { return gate(x, functions[index]); }
+  const RecurrentParams& p;
+  const int direction;
+
+  __device__ __forceinline__ float of(float x, int index) const { return ofState(clipped(x, p.clip), index); }
+  __device__ __forceinline__ float ofState(float x, int index) const { return gate(x, p.functions[direction][index]); }
+  // Of an LSTM: what a gate (0 input, 1 output, 2 forget) sees of the cell.
+  __device__ __forceinline__ float seen(int gate, int unit, float cell) const {
+    if (p.peepholes == nullptr) return 0.0f;
+    return p.peepholes[(static_cast<int64_t>(direction) * 3 + gate) * p.hidden + unit] * cell;
+  }
+  __device__ __forceinline__ bool forgetsInput() const { return p.inputForget != 0; }
 };
 
-// A sigmoid first, and behind it the hyperbolic tangent: without branches, and exact to a few units of float32 around 1.
+// What nearly all networks have: a sigmoid first, behind it the hyperbolic tangent, and nothing else. Without branches, and exact to a few
+// units of float32 around 1.
 struct UsualGates {
   static constexpr int kTangent = 1;
   static constexpr float kLog2e = 1.44269504f;
-  static __device__ __forceinline__ float sigmoid(float x) { return reciprocalFast(1.0f + exp2Fast(-kLog2e * x)); }
-  static __device__ __forceinline__ float of(float x, int index) {
-    return index == 0 ? sigmoid(x) : fmaf(-2.0f, reciprocalFast(1.0f + exp2Fast(2.0f * kLog2e * x)), 1.0f);
+
+  static __device__ __forceinline__ bool suits(const RecurrentParams& p, int direction, int functions) {
+    const GateFunction* f = p.functions[direction];
+    if (functions == 1) return f[0].kind == kTanh && p.clip == INFINITY;
+    const bool isKnown = f[0].kind == kSigmoid && f[1].kind == kTanh && (functions == 2 || f[2].kind == kTanh);
+    return isKnown && p.clip == INFINITY && p.peepholes == nullptr && p.inputForget == 0;
   }
+  static __device__ __forceinline__ float of(float x, int index) {
+    if (index == 0) return reciprocalFast(1.0f + exp2Fast(-kLog2e * x));
+    return fmaf(-2.0f, reciprocalFast(1.0f + exp2Fast(2.0f * kLog2e * x)), 1.0f);
+  }
+  static __device__ __forceinline__ float ofState(float x, int index) { return of(x, index); }
+  static __device__ __forceinline__ float seen(int, int, float) { return 0.0f; }
+  static __device__ __forceinline__ bool forgetsInput() { return false; }
 };
 
-// `in`: input, output, forget and cell gate, clipped behind their peepholes. `cell` is the state of the cell, which it changes.
+// `in`: input, output, forget and cell gate. `cell` is the state of the cell, which it changes.
 template <typename Gates>
-__device__ __forceinline__ float lstmUnit(const RecurrentParams& p, int direction, int unit, const Gates& gates, const float (&in)[4],
-                                          float& cell) {
-  const float* peep = p.peepholes == nullptr ? nullptr : p.peepholes + static_cast<int64_t>(direction) * 3 * p.hidden + unit;
+__device__ __forceinline__ float lstmUnit(const Gates& gates, int unit, const float (&in)[4], float& cell) {
   const float before = cell;
-  const float peepInput = peep == nullptr ? 0.0f : peep[0] * before;
-  const float peepForget = peep == nullptr ? 0.0f : peep[2 * p.hidden] * before;
-  const float input = gates.of(clipped(in[0] + peepInput, p.clip), 0);
-  const float forget = p.inputForget != 0 ? 1.0f - input : gates.of(clipped(in[2] + peepForget, p.clip), 0);
-  cell = forget * before + input * gates.of(clipped(in[3], p.clip), 1);
-  const float peepOutput = peep == nullptr ? 0.0f : peep[p.hidden] * cell;
-  const float output = gates.of(clipped(in[1] + peepOutput, p.clip), 0);
-  return output * gates.of(cell, 2);
+  const float input = gates.of(in[0] + gates.seen(0, unit, before), 0);
+  const float forget = gates.forgetsInput() ? 1.0f - input : gates.of(in[2] + gates.seen(2, unit, before), 0);
+  cell = forget * before + input * gates.of(in[3], 1);
+  return gates.of(in[1] + gates.seen(1, unit, cell), 0) * gates.ofState(cell, 2);
 }
 
 // A GRU whose reset comes behind the product with R: update, reset and candidate, of the input and of the state.
 template <typename Gates>
-__device__ __forceinline__ float gruUnit(const RecurrentParams& p, const Gates& gates, const float (&in)[3], const float (&product)[3],
-                                         float before) {
-  const float z = gates.of(clipped(in[0] + product[0], p.clip), 0);
-  const float r = gates.of(clipped(in[1] + product[1], p.clip), 0);
-  const float candidate = in[2] + r * product[2];
-  return (1.0f - z) * gates.of(clipped(candidate, p.clip), 1) + z * before;
+__device__ __forceinline__ float gruUnit(const Gates& gates, const float (&in)[3], const float (&product)[3], float before) {
+  const float z = gates.of(in[0] + product[0], 0);
+  const float r = gates.of(in[1] + product[1], 0);
+  return (1.0f - z) * gates.of(in[2] + r * product[2], 1) + z * before;
 }

@@ -53,11 +53,11 @@ __device__ __forceinline__ void finish(const RecurrentParams& p, const Place& pl
     in[g] = x[(Traits::kFirst + g) * p.hidden];
     product[g] = sums[g] + recurrentBias<Traits::kAll>(p, place, Traits::kFirst + g);
   }
-  const NamedGates gates{p.functions[place.direction]};
+  const NamedGates gates{p, place.direction};
   const float before = state.h[at];
   if (CELL == kGruGates) {
-    state.update[at] = gates.of(clipped(in[0] + product[0], p.clip), 0);
-    state.reset[at] = gates.of(clipped(in[Traits::kCount - 1] + product[Traits::kCount - 1], p.clip), 0) * before;
+    state.update[at] = gates.of(in[0] + product[0], 0);
+    state.reset[at] = gates.of(in[Traits::kCount - 1] + product[Traits::kCount - 1], 0) * before;
     return;
   }
   float result = before;
@@ -67,14 +67,14 @@ __device__ __forceinline__ void finish(const RecurrentParams& p, const Place& pl
       #pragma unroll
       for (int g = 0; g < Traits::kCount; ++g) total[g] = in[g] + product[g];
       float* cell = p.c + (static_cast<int64_t>(place.direction) * p.batch + sequence) * p.hidden + place.unit;
-      result = lstmUnit(p, place.direction, place.unit, gates, total, *cell);
+      result = lstmUnit(gates, place.unit, total, *cell);
     } else if constexpr (CELL == kRnn) {
-      result = gates.of(clipped(in[0] + product[0], p.clip), 0);
+      result = gates.of(in[0] + product[0], 0);
     } else if constexpr (CELL == kGruCandidate) {
       const float z = state.update[at];
-      result = (1.0f - z) * gates.of(clipped(in[0] + product[0], p.clip), 1) + z * before;
+      result = (1.0f - z) * gates.of(in[0] + product[0], 1) + z * before;
     } else if constexpr (CELL == kGru) {
-      result = gruUnit(p, gates, in, product, before);
+      result = gruUnit(gates, in, product, before);
     }
   }
   state.hNext[at] = result;

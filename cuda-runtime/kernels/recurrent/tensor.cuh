@@ -3,6 +3,7 @@
 // memory. The state is multiplied as the sum of two halves, which lie in columns beside each other: of sixteen bits and more nothing is lost.
 // What a lane gets is all gates of one unit of one sequence: its state never leaves the lane's registers, but for the product of the next step.
 #pragma once
+#include "../common/barrier.cuh"
 #include "../common/cluster.cuh"
 #include "../common/mma.cuh"
 #include "../common/storage.cuh"
@@ -26,6 +27,7 @@ template <Cell CELL, typename T, int KEPT>
 struct TensorRecurrence {
   using Traits = CellTraits<CELL>;
   static constexpr int kGates = Traits::kAll;
+  static constexpr int kFunctions = CELL == kLstm ? 3 : CELL == kGru ? 2 : 1;
   // Tiles of sixteen rows: two gates of eight units each.
   static constexpr int kTiles = (kGates + 1) / 2;
   static constexpr int kSequences = 4;
@@ -38,6 +40,9 @@ struct TensorRecurrence {
   // The lane's unit and sequence.
   const int unit, sequence;
   const int pairs, pitch;
+  // Of two states, which take turns, when they are whole; bytes of one.
+  const uint32_t arrived;
+  const int stateBytes;
   T* const states;
   uint4* const others;
 
@@ -55,8 +60,10 @@ struct TensorRecurrence {
         pairs((p.hidden + kPair - 1) / kPair),
         // Eight more keep a column's rows in banks of their own.
         pitch(pairs * kPair + 8),
-        states(reinterpret_cast<T*>(shared)),
-        others(reinterpret_cast<uint4*>(shared + 2 * 8 * pitch * sizeof(T))) {}
+        arrived(static_cast<uint32_t>(__cvta_generic_to_shared(shared))),
+        stateBytes((p.hidden + 7) / 8 * 8 * 16),
+        states(reinterpret_cast<T*>(shared + 16)),
+        others(reinterpret_cast<uint4*>(shared + 16 + 2 * 8 * pitch * sizeof(T))) {}
 
   __device__ __forceinline__ void run() {
     uint4 kept[KEPT * kPiecesOfPair];
@@ -64,12 +71,15 @@ struct TensorRecurrence {
     for (int piece = 0; piece < KEPT * kPiecesOfPair; ++piece) kept[piece] = pieceOfR(piece);
     for (int piece = KEPT * kPiecesOfPair; piece < pairs * kPiecesOfPair; ++piece) otherPiece(piece) = pieceOfR(piece);
     beginStates();
-    meet();
-    const GateFunction* f = p.functions[direction];
-    const bool isUsual = CELL == kRnn ? f[0].kind == kTanh
-                                      : f[0].kind == kSigmoid && f[1].kind == kTanh && (CELL == kGru || f[2].kind == kTanh);
-    if (isUsual) advance(kept, UsualGates{});
-    else advance(kept, NamedGates{f});
+    if (blocks > 1) beginTeam();
+    else __syncthreads();
+    // Warps without a unit would only fall behind.
+    if (unit - lane / 4 < p.hidden) {
+      if (UsualGates::suits(p, direction, kFunctions)) advance(kept, UsualGates{});
+      else advance(kept, NamedGates{p, direction});
+    }
+    // Nobody leaves while others store to it.
+    if (blocks > 1) meet();
   }
 
  private:
@@ -81,17 +91,33 @@ struct TensorRecurrence {
     return others[(warp * (pairs - KEPT) * kPiecesOfPair + piece - KEPT * kPiecesOfPair) * 32 + lane];
   }
 
-  // All blocks of the cluster, or the only one.
-  __device__ __forceinline__ void arrive() const {
-    if (blocks > 1) arriveCluster();
-    else __syncthreads();
+  static __device__ __forceinline__ void meet() {
+    arriveCluster();
+    waitCluster();
   }
-  __device__ __forceinline__ void wait() const {
-    if (blocks > 1) waitCluster();
+
+  __device__ __forceinline__ uint32_t barrierOf(int state) const { return arrived + state % 2 * 8; }
+  // By one thread of the block, for each state that comes.
+  __device__ __forceinline__ void expect(int state) const {
+    if (threadIdx.x == 0 && state < p.steps) arriveExpecting(barrierOf(state), stateBytes);
   }
-  __device__ __forceinline__ void meet() const {
-    arrive();
-    wait();
+
+  __device__ __forceinline__ void beginTeam() const {
+    if (threadIdx.x == 0) {
+      initBarrier(barrierOf(0), 1);
+      initBarrier(barrierOf(1), 1);
+      fenceBarrierInit();
+    }
+    expect(1);
+    expect(2);
+    meet();
+  }
+
+  // Whoever has all of a state knows that all have read the one before it: they made it from that.
+  __device__ __forceinline__ void waitState(int state) const {
+    if (blocks == 1 || state == 0) return;
+    waitBarrier(barrierOf(state), (state - 1) / 2 % 2);
+    expect(state + 2);
   }
 
   // A lane's part of a tile at a step along k, as mma.m16n8k16 takes it.
@@ -138,41 +164,50 @@ struct TensorRecurrence {
     for (int g = 0; g < kGates; ++g) {
       bias[g] = isThere() && p.rBias != nullptr ? p.rBias[(static_cast<int64_t>(direction) * kGates + g) * p.hidden + unit] : 0.0f;
     }
-    Moment moment = momentOf(p, direction, length, 0);
-    loadInput(in, moment);
+    // Two steps ahead: a step takes less than what comes from the cache.
+    float next[kGates];
+    loadInput(in, length, 0);
+    loadInput(next, length, 1);
 #pragma unroll 1
     for (int step = 0; step < p.steps; ++step) {
-      float product[kGates];
-      multiply(product, kept, states + step % 2 * 8 * pitch);
+      waitState(step);
+      float product[kGates], after[kGates];
+      multiply(product, kept, states + step % 2 * 8 * pitch, [&] {
+        // Nobody waits for these.
+        if (step > 0) store(h, length, step - 1);
+        loadInput(after, length, step + 2);
+      });
 #pragma unroll
       for (int g = 0; g < kGates; ++g) product[g] += bias[g];
-      if (moment.isActive) h = unitOf(gates, in, product, h, cell);
-      share(wordOf(h), states + (step + 1) % 2 * 8 * pitch);
-      arrive();
-      // Nobody waits for these.
-      store(h, moment);
-      moment = momentOf(p, direction, length, step + 1);
-      if (step + 1 < p.steps) loadInput(in, moment);
-      wait();
+      if (step < length) h = unitOf(gates, in, product, h, cell);
+      if (step + 1 < p.steps) share(wordOf(h), step + 1);
+      if (blocks == 1) __syncthreads();
+#pragma unroll
+      for (int g = 0; g < kGates; ++g) in[g] = next[g], next[g] = after[g];
     }
+    store(h, length, p.steps - 1);
     if (!isThere()) return;
     p.hOut[stateAt()] = h;
     if (CELL == kLstm) p.c[stateAt()] = cell;
   }
 
-  __device__ __forceinline__ void loadInput(float (&in)[kGates], const Moment& moment) const {
-    if (!isThere()) {
+  __device__ __forceinline__ void loadInput(float (&in)[kGates], int length, int step) const {
+    if (!isThere() || step >= p.steps) {
 #pragma unroll
       for (int g = 0; g < kGates; ++g) in[g] = 0.0f;
       return;
     }
-    const float* x = p.x + static_cast<int64_t>(direction) * p.xStrides[0] + static_cast<int64_t>(moment.time) * p.xStrides[1] +
+    const float* x = p.x + static_cast<int64_t>(direction) * p.xStrides[0] +
+                     static_cast<int64_t>(momentOf(p, direction, length, step).time) * p.xStrides[1] +
                      static_cast<int64_t>(sequence) * p.xStrides[2] + unit;
 #pragma unroll
     for (int g = 0; g < kGates; ++g) in[g] = __ldg(x + g * p.hidden);
   }
 
-  __device__ __forceinline__ void multiply(float (&product)[kGates], const uint4 (&kept)[KEPT * kPiecesOfPair], const T* state) const {
+  // `meanwhile` runs in the time of the products.
+  template <typename Meanwhile>
+  __device__ __forceinline__ void multiply(float (&product)[kGates], const uint4 (&kept)[KEPT * kPiecesOfPair], const T* state,
+                                           Meanwhile meanwhile) const {
     // Even and odd steps: products of one wait for each other.
     float sums[2][kTiles][4] = {};
     // Of four matrices of eight columns, which lie along k, this lane gives a row's address.
@@ -186,6 +221,7 @@ struct TensorRecurrence {
     for (int pair = KEPT; pair < pairs; ++pair) {
       addPair(sums, from + pair * kPair * sizeof(T), [&](int piece) { return otherPiece(pair * kPiecesOfPair + piece); });
     }
+    meanwhile();
 #pragma unroll
     for (int g = 0; g < kGates; ++g) {
       const int at = g % 2 * 2;
@@ -215,17 +251,17 @@ struct TensorRecurrence {
       float total[kGates];
 #pragma unroll
       for (int g = 0; g < kGates; ++g) total[g] = in[g] + product[g];
-      return lstmUnit(p, direction, unit, gates, total, cell);
+      return lstmUnit(gates, unit, total, cell);
     } else if constexpr (CELL == kRnn) {
       // The only function of an RNN is the tangent that others have behind a sigmoid.
-      return gates.of(clipped(in[0] + product[0], p.clip), Gates::kTangent);
+      return gates.of(in[0] + product[0], Gates::kTangent);
     } else {
-      return gruUnit(p, gates, in, product, before);
+      return gruUnit(gates, in, product, before);
     }
   }
 
   // A warp's eight units to all blocks: lanes of eight have a column each, 16 bytes, and of a block in turn.
-  __device__ __forceinline__ void share(uint32_t word, T* state) const {
+  __device__ __forceinline__ void share(uint32_t word, int state) const {
     const int column = lane % 8;
     uint32_t words[4];
 #pragma unroll
@@ -234,18 +270,18 @@ struct TensorRecurrence {
       const uint32_t high = __shfl_sync(0xffffffffu, word, 8 * j + 4 + column / 2);
       words[j] = __byte_perm(low, high, column % 2 == 0 ? 0x5410 : 0x7632);
     }
-    const int unit0 = (rank * warps + warp) * 8;
-    if (unit0 >= p.hidden) return;
-    T* to = state + column * pitch + unit0;
+    T* to = states + (state % 2 * 8 + column) * pitch + (rank * warps + warp) * 8;
     if (blocks == 1) {
       if (lane < 8) *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
     } else {
-      for (int block = lane / 8; block < blocks; block += 4) storeToBlock(to, block, words);
+      // Blocks without a unit expect nothing.
+      for (int block = lane / 8; block < blocks && block * warps * 8 < p.hidden; block += 4) storeToBlock(to, barrierOf(state), block, words);
     }
   }
 
-  __device__ __forceinline__ void store(float h, const Moment& moment) const {
+  __device__ __forceinline__ void store(float h, int length, int step) const {
     if (p.y == nullptr || !isThere()) return;
+    const Moment moment = momentOf(p, direction, length, step);
     const int64_t y = static_cast<int64_t>(direction) * p.yStrides[0] + static_cast<int64_t>(moment.time) * p.yStrides[1] +
                       static_cast<int64_t>(sequence) * p.yStrides[2] + unit;
     storeFloat(p.y, y, p.yType, moment.isActive ? h : 0.0f);

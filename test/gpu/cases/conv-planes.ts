@@ -72,7 +72,7 @@ function shapeSpecs(math: PlaneTile["math"]): Spec[] {
     planes: () => true,
     ...changes,
   });
-  const filters = [8, 16, 24, 32, 48, 64, 96, 200].map((count) =>
+  const filters = [8, 12, 16, 24, 27, 30, 32, 48, 51, 64, 67, 96, 200].map((count) =>
     of(`${count} filters`, {
       x: [2, 3, 40, 44],
       w: [count, 3, 3, 3],

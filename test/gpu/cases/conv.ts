@@ -402,6 +402,12 @@ function haloSpecs(tile: ConvTile, halo: Halo): Spec[] {
     ["4x2", 99, { x: [2, 40, 14, 17], w: [filters, 40, 4, 2], pads: [2, 0, 1, 1] }],
     ["1x5", 96, { x: [2, 64, 9, 33], w: [40, 64, 1, 5], pads: [0, 2, 0, 2], affine: "bias" }],
     ["one axis", 112, { x: [3, 24, 301], w: [96, 24, 7], pads: [6, 0] }],
+    [
+      "pairs of filters, a residual",
+      100,
+      { x: [2, 40, 11, 19], w: [filters - 2, 40, 3, 3], pads, activation: activation("relu"), residual },
+    ],
+    ["odd filters", 100, { x: [2, 32, 10, 17], w: [filters + 3, 32, 3, 3], pads, multiprocessors: 3 }],
     ["copied", 100, { x: [2, 27, 11, 12], w: [filters, 27, 3, 3], pads, layout: "nchw" }],
   ];
   return shapes.map(([name, positions, changes]) => ({
