@@ -15,6 +15,10 @@ struct PatchPlace {
   }
 };
 
+struct Tangent {
+  static __device__ __forceinline__ float of(const GemmParams&, float x) { return tanhForHalf(x); }
+};
+
 // A group's sums: PATCHES of 64 outputs by BN filters, 16 outputs (two rows of eight) a warp.
 template <typename T, int PATCHES, int BN>
 struct HaloEnd {
@@ -33,6 +37,8 @@ struct HaloEnd {
       else finishAs<Limits, true>(params, sums, first, n, own);
     } else if (p.first.kind == kGelu) {
       finishAs<Gelu, false>(params, sums, first, n, own);
+    } else if (p.first.kind == kTanh) {
+      finishAs<Tangent, false>(params, sums, first, n, own);
     } else if (p.first.kind != kNone) {
       finishAs<Sigmoid, false>(params, sums, first, n, own);
     } else {
@@ -113,20 +119,32 @@ struct HaloEnd {
 
   // Where rows are off sixteen bytes: a word a lane, or its two elements.
   static __device__ __forceinline__ void storeNarrow(const GemmParams& p, const Rows& rows, int n, const unsigned char* own) {
-    constexpr int kPairs = kColumns / 2;
+    if (p.neighbours == 2) storePairs<false>(p, rows, n, own);
+    else storePairs<true>(p, rows, n, own);
+  }
+
+  // All are loaded before one is stored; each store has a predicate of its own, for rows would wait for branches.
+  template <bool APART>
+  static __device__ __forceinline__ void storePairs(const GemmParams& p, const Rows& rows, int n, const unsigned char* own) {
+    constexpr int kPairs = kColumns / 2, kRowsAtOnce = 32 / kPairs;
     const int lane = threadIdx.x & 31;
-    const int column = n + lane % kPairs * 2;
-#pragma unroll 4
-    for (int by = 0; by < 16; by += 32 / kPairs) {
-      const int row = by + lane / kPairs;
-      if (!rows.has(row) || column >= p.n) continue;
-      const uint32_t word = *reinterpret_cast<const uint32_t*>(own + row * Columns::kPitch + lane % kPairs * 4);
-      T* to = static_cast<T*>(p.d) + rows.position(row) * p.dM + column;
-      if (p.neighbours == 2) {
-        *reinterpret_cast<uint32_t*>(to) = word;
+    const int column = n + lane % kPairs * 2, upper = lane / kPairs;
+    uint32_t words[16 / kRowsAtOnce];
+#pragma unroll
+    for (int by = 0; by < 16; by += kRowsAtOnce)
+      words[by / kRowsAtOnce] = *reinterpret_cast<const uint32_t*>(own + (by + upper) * Columns::kPitch + lane % kPairs * 4);
+    uint16_t* const first = static_cast<uint16_t*>(p.d) + rows.first * p.dM + column;
+#pragma unroll
+    for (int by = 0; by < 16; by += kRowsAtOnce) {
+      const int row = by + upper;
+      const uint32_t word = words[by / kRowsAtOnce];
+      uint16_t* to = first + (row / 8 * rows.width + row % 8) * p.dM;
+      const bool isThere = rows.has(row) && column < p.n;
+      if constexpr (APART) {
+        if (isThere) to[0] = static_cast<uint16_t>(word);
+        if (isThere && column + 1 < p.n) to[1] = static_cast<uint16_t>(word >> 16);
       } else {
-        *reinterpret_cast<uint16_t*>(to) = static_cast<uint16_t>(word);
-        if (column + 1 < p.n) *reinterpret_cast<uint16_t*>(to + 1) = static_cast<uint16_t>(word >> 16);
+        if (isThere) *reinterpret_cast<uint32_t*>(to) = word;
       }
     }
   }

@@ -35,25 +35,35 @@ __device__ __forceinline__ void storeRows(const PlanesParams& p, int m0, int n0,
   __syncwarp();
 }
 
-// The same where rows of y are off sixteen bytes: two elements a lane, in a word or apart.
-template <int COLUMNS, int PITCH>
+// The same where rows of y are off sixteen bytes: two elements a lane, in a word or apart. All of a part are loaded before one is stored; each store
+// has a predicate of its own, for rows would wait for branches.
+template <int COLUMNS, int PITCH, bool APART>
 __device__ __forceinline__ void storeNarrowRows(const PlanesParams& p, int m0, int n0, uint32_t own) {
-  constexpr int kPairs = COLUMNS / 2;
+  constexpr int kPairs = COLUMNS / 2, kAtOnce = 4;
   const int lane = threadIdx.x & 31;
   const int place = placeOfPosition(p, m0 + lane % 16);
   __syncwarp();
-#pragma unroll 4
-  for (int index = lane; index < 16 * kPairs; index += 32) {
-    const int row = index / kPairs, column = index % kPairs * 2;
-    const int at = __shfl_sync(0xFFFFFFFF, place, row);
-    if (at < 0 || n0 + column >= p.filters) continue;
-    const uint32_t word = loadShared4(own + row * PITCH + column * 2);
-    uint16_t* to = static_cast<uint16_t*>(p.y) + at + n0 + column;
-    if (p.storeWidth == 2) {
-      *reinterpret_cast<uint32_t*>(to) = word;
-    } else {
-      to[0] = static_cast<uint16_t>(word);
-      if (n0 + column + 1 < p.filters) to[1] = static_cast<uint16_t>(word >> 16);
+#pragma unroll 1
+  for (int from = 0; from < 16 * kPairs; from += kAtOnce * 32) {
+    uint32_t words[kAtOnce];
+    int places[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int index = from + i * 32 + lane, row = index / kPairs, column = index % kPairs * 2;
+      words[i] = loadShared4(own + row * PITCH + column * 2);
+      places[i] = __shfl_sync(0xFFFFFFFF, place, row);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int column = n0 + (from + i * 32 + lane) % kPairs * 2;
+      uint16_t* to = static_cast<uint16_t*>(p.y) + places[i] + column;
+      const bool isThere = places[i] >= 0 && column < p.filters;
+      if constexpr (APART) {
+        if (isThere) to[0] = static_cast<uint16_t>(words[i]);
+        if (isThere && column + 1 < p.filters) to[1] = static_cast<uint16_t>(words[i] >> 16);
+      } else {
+        if (isThere) *reinterpret_cast<uint32_t*>(to) = words[i];
+      }
     }
   }
   __syncwarp();
@@ -84,7 +94,8 @@ struct PlanesEnd {
 
   static __device__ __forceinline__ void store(const PlanesParams& p, int m0, int n0, uint32_t own) {
     if (p.storeWidth == 8) storeRows<T, COLUMNS, kPitch>(p, m0, n0, own);
-    else storeNarrowRows<COLUMNS, kPitch>(p, m0, n0, own);
+    else if (p.storeWidth == 2) storeNarrowRows<COLUMNS, kPitch, false>(p, m0, n0, own);
+    else storeNarrowRows<COLUMNS, kPitch, true>(p, m0, n0, own);
   }
 
   // Scales and then biases of a tile's filters.
@@ -127,6 +138,8 @@ struct PlanesEnd {
       forAll(v, [&](float x) { return x < 0.0f ? f.a * x : x; });
     } else if (f.kind == kGelu) {
       forAll(v, [](float x) { return geluOf(x); });
+    } else if (f.kind == kTanh) {
+      forAll(v, [](float x) { return tanhForHalf(x); });
     } else {
       activateEach(f, v);
     }

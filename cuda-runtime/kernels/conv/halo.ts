@@ -20,7 +20,15 @@ export interface HaloWork {
 /** Of a box of TMA, along an axis. */
 const mostOfBox = 256;
 /** What halo-end.cuh does behind the sums: alone, and in front of a residual. */
-const formulas: ReadonlySet<ActivationKind> = new Set(["none", "relu", "clip", "gelu", "geluTanh", "silu"]);
+const formulas: ReadonlySet<ActivationKind> = new Set([
+  "none",
+  "relu",
+  "clip",
+  "gelu",
+  "geluTanh",
+  "silu",
+  "tanh",
+]);
 const formulasBeforeResidual: ReadonlySet<ActivationKind> = new Set(["none", "relu", "clip", "silu"]);
 const limits: ReadonlySet<ActivationKind> = new Set(["none", "relu", "clip"]);
 

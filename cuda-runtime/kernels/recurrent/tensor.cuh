@@ -159,31 +159,28 @@ struct TensorRecurrence {
     const int length = isThere() ? lengthOf(p, sequence) : 0;
     float h = isThere() ? p.hIn[stateAt()] : 0.0f;
     float cell = CELL == kLstm && isThere() ? p.c[stateAt()] : 0.0f;
-    float bias[kGates], in[kGates];
+    float bias[kGates];
 #pragma unroll
     for (int g = 0; g < kGates; ++g) {
       bias[g] = isThere() && p.rBias != nullptr ? p.rBias[(static_cast<int64_t>(direction) * kGates + g) * p.hidden + unit] : 0.0f;
     }
-    // Two steps ahead: a step takes less than what comes from the cache.
-    float next[kGates];
+    float in[kGates];
     loadInput(in, length, 0);
-    loadInput(next, length, 1);
 #pragma unroll 1
     for (int step = 0; step < p.steps; ++step) {
       waitState(step);
-      float product[kGates], after[kGates];
+      float product[kGates], given[kGates];
       multiply(product, kept, states + step % 2 * 8 * pitch, [&] {
-        // Nobody waits for these.
+        // Nobody waits for it.
         if (step > 0) store(h, length, step - 1);
-        loadInput(after, length, step + 2);
       });
 #pragma unroll
-      for (int g = 0; g < kGates; ++g) product[g] += bias[g];
-      if (step < length) h = unitOf(gates, in, product, h, cell);
+      for (int g = 0; g < kGates; ++g) product[g] += bias[g], given[g] = in[g];
+      // On its way until the next products are there.
+      loadInput(in, length, step + 1);
+      if (step < length) h = unitOf(gates, given, product, h, cell);
       if (step + 1 < p.steps) share(wordOf(h), step + 1);
       if (blocks == 1) __syncthreads();
-#pragma unroll
-      for (int g = 0; g < kGates; ++g) in[g] = next[g], next[g] = after[g];
     }
     store(h, length, p.steps - 1);
     if (!isThere()) return;

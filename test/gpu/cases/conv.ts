@@ -395,6 +395,7 @@ function haloSpecs(tile: ConvTile, halo: Halo): Spec[] {
         last: activation("clip", -0.5, 0.75),
       },
     ],
+    ["tanh", 100, { x: [1, 48, 9, 9], w: [filters, 48, 3, 3], pads, activation: activation("tanh") }],
     ["gelu", 100, { x: [1, 32, 9, 9], w: [filters, 32, 3, 3], pads, activation: activation("gelu") }],
     ["no padding", 100, { x: [1, 64, 18, 21], w: [filters, 64, 3, 3], activation: activation("silu", 1) }],
     ["padding that is cut off", 100, { x: [1, 56, 16, 19], w: [32, 56, 3, 3], pads: [-1, 2, 3, -2] }],
