@@ -52,9 +52,11 @@ export function pricingOf(
     onlyWhereFaster,
   }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster">,
 ): Pricing {
+  const { fuses } = target.stack;
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
-    repeating: target.stack.fuses.elementwise === "none" ? { variant: "bias" } : undefined,
+    repeating: fuses.elementwise === "none" ? { variant: "bias" } : undefined,
+    inside: { slices: !fuses.views, pads: fuses.elementwise !== "loops" },
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
     bindings,

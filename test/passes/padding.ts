@@ -77,7 +77,7 @@ export function fateOf({ relations, sizes }: Padding, name: string, position: nu
   const axis = value === undefined ? undefined : relations.axesOf(value)?.at(position);
   if (axis === undefined) throw new Error(`the test model has no axis ${position} of ${name}`);
   const size = paddedSize(axis, sizes);
-  const reasons = atomsOf(axis).flatMap(({ blocked }) => blocked ?? []);
+  const reasons = atomsOf(axis).flatMap(({ blocked, held }) => blocked ?? held ?? []);
   return size > paddedSize(axis, new Map()) ? size : (reasons[0] ?? "not padded");
 }
 

@@ -12,7 +12,6 @@ import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
 import { paddedWork } from "./padded.ts";
 import type { Relations } from "./relate.ts";
-import { edgeTime } from "./traffic-time.ts";
 
 /** Atoms decided together, and what padding them is predicted to do. */
 export interface Component {
@@ -31,7 +30,7 @@ export interface Component {
 /** What has an atom among its axes and is no product. */
 export interface Surroundings {
   readonly traffic: ReadonlyMap<Atom, readonly TrafficStep[]>;
-  /** Inputs and outputs of the model. */
+  /** Inputs and outputs of the model, and values that an operator has at their true size. */
   readonly edges: ReadonlyMap<Atom, readonly Value[]>;
 }
 
@@ -41,7 +40,7 @@ const maxRounds = 4;
 /** Of the saving found, what a smaller model may keep. */
 const nearlyAll = 0.97;
 /** Halves in the 16 bytes of one load. */
-const vector = 8;
+export const vector = 8;
 
 /** Microseconds; less is rounding. */
 const least = 1e-9;
@@ -75,6 +74,8 @@ export class Problem {
   readonly #around: Surroundings;
   readonly #pricing: Pricing;
   readonly #times: ItemTimes;
+  /** What is known to save something. */
+  readonly #start: PaddedSizes | undefined;
   readonly #live = new LiveSizes();
   /** The time of each product, step and edge at the sizes of the moment. */
   readonly #timeOf = new Map<CostedProduct | TrafficStep | Value, Time>();
@@ -92,7 +93,7 @@ export class Problem {
     products: ReadonlyMap<CostedProduct, readonly Atom[]>,
     around: Surroundings,
     pricing: Pricing,
-    times: ItemTimes,
+    { times, start }: { readonly times: ItemTimes; readonly start?: PaddedSizes | undefined },
   ) {
     this.#relations = relations;
     this.#atoms = [...atoms].sort((a, b) => a.id - b.id);
@@ -101,6 +102,7 @@ export class Problem {
     this.#around = around;
     this.#pricing = pricing;
     this.#times = times;
+    this.#start = start;
     this.#candidates = new Map(this.#atoms.map((atom) => [atom, candidatesOf(atom.size)]));
     this.#movable = this.#atoms.filter((atom) => this.#candidatesOf(atom).length > 1);
     if (this.#movable.length === 0) {
@@ -118,7 +120,9 @@ export class Problem {
     if (this.#movable.length === 0) return this.#left();
     const before = this.#cost(none);
     const vectors = this.#allMultiplesOf(vector);
-    const best = this.#bestFrom(vectors.size === 0 ? [none] : [none, vectors], before);
+    const starts = vectors.size === 0 ? [none] : [none, vectors];
+    if (this.#start !== undefined) starts.push(this.#start);
+    const best = this.#bestFrom(starts, before);
     const kept = this.#plainest(this.#settle(this.#shed(best.sizes), before));
     const saved = before - this.#cost(kept);
     const pays = saved >= this.#pricing.leastMicroseconds && saved > least;
@@ -310,8 +314,7 @@ export class Problem {
   }
 
   #edgeTime(value: Value): Time {
-    const microseconds = () => edgeTime(value, this.#live.sizes, this.#relations, this.#pricing);
-    return this.#timeOf.get(value) ?? this.#keep(value, { microseconds });
+    return this.#timeOf.get(value) ?? this.#keep(value, this.#times.edge(value, this.#live));
   }
 
   #keep(item: CostedProduct | TrafficStep | Value, time: Time): Time {

@@ -170,11 +170,12 @@ function matrixAxes({ nodes, sizes }: CostedProduct, relations: Relations): Axis
 
 /** One atom that may grow makes the whole axis a multiple of what it is padded to. */
 function isFree(axis: Axis): boolean {
-  return atomsOf(axis).some(({ size, blocked }) => blocked === undefined && size > 1);
+  return atomsOf(axis).some(({ size, blocked, held }) => (blocked ?? held) === undefined && size > 1);
 }
 
-function reasonAgainst({ size, blocked }: Atom): string[] {
-  return blocked === undefined || size === 1 ? [] : [`${size}: ${blocked}`];
+function reasonAgainst({ size, blocked, held }: Atom): string[] {
+  const reason = blocked ?? held;
+  return reason === undefined || size === 1 ? [] : [`${size}: ${reason}`];
 }
 
 /** Halves in the 16 bytes of one load. */
