@@ -177,6 +177,7 @@ const declinedBy: Readonly<Record<Reason["kind"], LeftReason["declined"]>> = {
   uncertain: "uncertain",
   neighbours: "uncertain",
   "other-axis": "uncertain",
+  inside: "uncertain",
   forbidden: undefined,
   elsewhere: undefined,
   edges: undefined,

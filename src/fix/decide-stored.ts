@@ -12,12 +12,12 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { commandOf } from "./choice.ts";
-import { left, type SafeFix } from "./decide.ts";
+import { left, type SafeFix, withoutInside } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 
 /**
- * What safe fixes make for the target, and what of that is written where the file keeps its types: the same, or nothing. Where no fix brings
+ * What safe fixes make for the target, and what of that is written where the file keeps its types: the same, what does without Slices and Pads inside, or nothing. Where no fix brings
  * the file to the target's types, nobody gets more than that.
  */
 export interface SafeFixes {
@@ -50,9 +50,13 @@ export function decideStored(
   if (written.low > 0 && written.microseconds >= least) return both;
   const { precision } = before.target;
   const isMade = isHalf(precision) && half.isStorable();
+  const less = withoutInside(safe.fixed, original, settings);
+  const kept = less && decideStored(original, less, settings, half).asStored;
   const leftFor = (declined: string): SafeFixes => {
     const foregone = safe.change.saves.microseconds;
     const why = { declined, proposed: safe.after, foregone, foregoneIn: precision };
+    if (kept?.fixed.changed)
+      return { inTarget: isMade ? safe : kept, asStored: isMade ? { ...kept, ...why } : kept };
     const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
     return { inTarget: isMade ? safe : asStored, asStored };
   };

@@ -50,13 +50,14 @@ export function pricingOf(
     cost,
     minSaving,
     onlyWhereFaster,
-  }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster">,
+    padsAtEnds,
+  }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster" | "padsAtEnds">,
 ): Pricing {
   const { fuses } = target.stack;
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
     repeating: fuses.elementwise === "none" ? { variant: "bias" } : undefined,
-    inside: { slices: !fuses.views, pads: fuses.elementwise !== "loops" },
+    inside: padsAtEnds === true ? undefined : { slices: !fuses.views, pads: fuses.elementwise !== "loops" },
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
     bindings,

@@ -96,7 +96,7 @@ interface NotePart {
 
 /** The solver pads the product, were it up to the solver. */
 export function isSolved({ kind }: Reason): boolean {
-  return kind === "min-saving" || kind === "other-axis";
+  return kind === "min-saving" || kind === "other-axis" || kind === "inside";
 }
 
 /** The limit is the user's own, above what is solved for by default. */

@@ -23,8 +23,11 @@ export interface Pricing {
   readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
   /** What a pass with an operand that repeats is priced as: a kernel of its own where the stack runs a kernel a node. */
   readonly repeating: WorkDetail | undefined;
-  /** Whether a Slice or a Pad between two kernels is a kernel: where it is a view, or a part of either, it costs next to nothing. */
-  readonly inside: { readonly slices: boolean; readonly pads: boolean };
+  /**
+   * Whether a Slice or a Pad between two kernels is a kernel: where it is a view, or a part of either, it costs next to nothing. Undefined where
+   * padding is to put none there.
+   */
+  readonly inside: { readonly slices: boolean; readonly pads: boolean } | undefined;
   /** Of the predicted saving of changes that happen together: what may be missing from it, in one case of twenty. */
   readonly uncertainty: (changes: readonly WorkChange[]) => number;
   /** Whether a change whose saving may be missing altogether is left. */
@@ -132,6 +135,8 @@ export interface PassRegion {
   readonly parts: readonly string[];
   /** Predicted to be saved in a run of the model. */
   readonly microseconds: number;
+  /** Set where it takes nodes between those of the model that it could do without, doing less. */
+  readonly addsInside?: true | undefined;
 }
 
 export interface PassResult {

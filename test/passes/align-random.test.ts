@@ -65,7 +65,9 @@ describe("padding of random networks", () => {
       }),
       { numRuns: runs, examples: examples.map((plan): [NetworkPlan] => [plan]), ...seed },
     );
-    console.log(`${runs} networks, ${operators} operators, ${padded} axes padded, ${held} with Slices and Pads`);
+    console.log(
+      `${runs} networks, ${operators} operators, ${padded} axes padded, ${held} with Slices and Pads`,
+    );
     expect(padded).toBeGreaterThan(runs);
     expect(held).toBeGreaterThan(0);
   });

@@ -57,8 +57,8 @@ interface Made {
 }
 
 /**
- * Padding with Slices and Pads inside, where the whole model is predicted to gain by it over `plain`, in the types that are stored as well: its
- * kernels may be others than those that were priced one by one.
+ * Padding with Slices and Pads inside, where the whole model is predicted to gain by it over `plain`: its kernels may be others than those
+ * that were priced one by one.
  */
 function better(
   choice: Choice | undefined,
@@ -67,13 +67,12 @@ function better(
   context: PassContext,
 ): Made | undefined {
   if (choice === undefined) return undefined;
-  const { model, open, pricing, account } = context;
+  const { model, open, pricing } = context;
   const { sizes } = choice;
   const patch = applyPadding({ model, relations, sizes, fills, names: new FreshNames(model), open });
   const [saved, without] = [context.savingOf(patch), context.savingOf(plain)];
   if (saved.microseconds - without.microseconds < pricing.leastMicroseconds) return undefined;
   if (pricing.mustGain && saved.low <= 0) return undefined;
-  if (pricing.mustGain && account.microsecondsWith(patch) > account.microsecondsWith(plain)) return undefined;
   return findSurprises(context.preview(patch), relations, sizes).length > 0 ? undefined : { choice, patch };
 }
 
@@ -150,6 +149,7 @@ function regionsOf(
         shape: JSON.stringify(works.map((both) => JSON.stringify(both)).sort()),
         parts: [...sizes.keys()].flatMap((atom) => names.get(atom) ?? []),
         microseconds: savesMicroseconds,
+        addsInside: addedInside(component, relations).length > 0 ? true : undefined,
       };
     });
 }

@@ -28,8 +28,8 @@ export function edgeTime(value: Value, sizes: PaddedSizes, relations: Relations,
     copyTime({ value, axes, along, variant }, sizes, relations, pricing);
   let time = counted;
   if (value.isInput || value.isOutput) time += copy(padded, value.isInput ? "pad" : "slice");
-  if (widened.length > 0 && inside.pads) time += copy(widened, "pad");
-  if (inside.slices) for (const { positions } of cuts) time += copy(positions, "slice");
+  if (widened.length > 0 && inside?.pads === true) time += copy(widened, "pad");
+  if (inside?.slices === true) for (const { positions } of cuts) time += copy(positions, "slice");
   return time;
 }
 

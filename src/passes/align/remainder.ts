@@ -12,20 +12,23 @@ import type { PassContext, Pricing } from "../pass.ts";
 import type { MeasuredWork } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
+import { atomsOfProduct } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
-import { safeRelations } from "./safe-relations.ts";
-import { Together } from "./together.ts";
+import { type SafeRelations, safeRelations } from "./safe-relations.ts";
+import { type Place, Together } from "./together.ts";
+import { heldAtoms } from "./wider.ts";
 
 export interface Reason {
   /**
    * `forbidden`: it would be another function. The others: it may be padded, and does not pay; `other-axis` where another axis of the
-   * same product does.
+   * same product does, `inside` where Slices and Pads in the graph do by themselves.
    */
   readonly kind:
     | "forbidden"
     | "elsewhere"
+    | "inside"
     | "edges"
     | "neighbours"
     | "min-saving"
@@ -56,36 +59,69 @@ export function explainer({
   told,
   leftOut,
 }: RemainderInput): (product: CostedProduct) => Reason {
-  const { relations } = safeRelations(facts);
+  const safe = safeRelations(facts);
+  const { relations } = safe;
   if (leftOut !== undefined) blockLeftOut(partNames(work.products, relations), leftOut);
   const place = { relations, atoms: freeAtoms(relations), work };
   // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
   const unbounded = { ...pricing, leastMicroseconds: 0 };
   const times = new ItemTimes(relations, unbounded);
   const paying = new Together(place, unbounded, { times }, told?.pricing);
-  const inside = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
+  const atEnds = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
+  const wider = once(() => widerTogether(safe, place, unbounded, told?.pricing));
   return (product) => {
     if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);
-    if (blocked.length > 0) return { kind: "forbidden", message: `blocked: ${blocked.join("; ")}` };
+    if (blocked.length > 0) {
+      const message = `blocked: ${blocked.join("; ")}`;
+      const inside = wider();
+      const component = inside?.of(product);
+      if (inside === undefined || component === undefined || !padsHeld(component, product, relations))
+        return { kind: "forbidden", message };
+      return asPart(product, component, inside, () => ({
+        kind: "inside",
+        message: `${message}; ${notInside}`,
+      }));
+    }
     const component = paying.of(product);
     if (component !== undefined && paying.isPadded(product))
       return component.savesMicroseconds < pricing.leastMicroseconds
         ? asPart(product, component, paying, (whole) => tooLittle(whole, pricing, told))
         : otherAxis;
-    for (const solved of [() => paying, inside]) {
+    for (const solved of [() => paying, atEnds]) {
       const unsure = solved().of(product);
       if (unsure?.isUncertain === true)
         return asPart(product, unsure, solved(), (whole) => mayBeNothing(unsure, whole, told));
     }
-    if (inside().isPadded(product)) {
+    if (atEnds().isPadded(product)) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
     }
     const message = "padding costs more in the layers that it goes through than it saves here";
     return { kind: "neighbours", message };
   };
+}
+
+const notInside =
+  "Slices in front of it and Pads behind would save time there, and are not sure to in the whole model";
+
+/** Whether a component pads an axis of the product that is padded with Slices and Pads alone. */
+function padsHeld({ sizes }: Component, product: CostedProduct, relations: Relations): boolean {
+  return [...atomsOfProduct(product, relations)].some((atom) => atom.held !== undefined && sizes.has(atom));
+}
+
+/** What Slices and Pads inside would make of it; undefined where they would make nothing. */
+function widerTogether(
+  safe: SafeRelations,
+  { relations, atoms, work }: Place,
+  pricing: Pricing,
+  told: Pricing | undefined,
+): Together | undefined {
+  const held = pricing.inside === undefined ? new Set<Atom>() : heldAtoms(safe, work.products);
+  if (held.size === 0) return undefined;
+  const times = new ItemTimes(relations, pricing, true);
+  return new Together({ relations, atoms: new Set([...atoms, ...held]), work }, pricing, { times }, told);
 }
 
 /** Products of one component are padded together: what that saves is said of each of them, and is one saving. */

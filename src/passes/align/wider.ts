@@ -7,11 +7,13 @@ import type { CostedProduct } from "../../workload/product.ts";
 import type { Pricing } from "../pass.ts";
 import { type Choice, choosePadding, type MeasuredWork } from "./choose.ts";
 import { ItemTimes } from "./item-times.ts";
-import { type Fills, safeAtoms } from "./lanes.ts";
+import { safeAtoms } from "./lanes.ts";
 import { atomsOfProduct } from "./padded.ts";
 import { type Component, vector } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 import type { SafeRelations } from "./safe-relations.ts";
+
+const none: ReadonlySet<Atom> = new Set();
 
 /** What `plain` leaves of a model because something holds it; undefined where no more is to be padded. */
 export function widerChoice(
@@ -21,7 +23,7 @@ export function widerChoice(
   work: MeasuredWork,
   pricing: Pricing,
 ): Choice | undefined {
-  const held = heldAtoms(relations, fills, work.products);
+  const held = pricing.inside === undefined ? none : heldAtoms({ relations, fills }, work.products);
   if (held.size === 0) return undefined;
   const times = new ItemTimes(relations, pricing, true);
   const options = { times, start: plain.sizes };
@@ -30,9 +32,8 @@ export function widerChoice(
 }
 
 /** Off the multiple in a product, and held where nothing is fused that a Slice would take apart. */
-function heldAtoms(
-  relations: Relations,
-  fills: Fills,
+export function heldAtoms(
+  { relations, fills }: SafeRelations,
   products: readonly CostedProduct[],
 ): ReadonlySet<Atom> {
   const held = new Set<Atom>();
