@@ -24,6 +24,8 @@ export interface SafeFix {
   readonly declined?: string;
   /** The model as it would have left it. */
   readonly proposed?: Workload | undefined;
+  /** Whether that has Slices and Pads between nodes of the model. */
+  readonly addsInside?: boolean | undefined;
   /** Microseconds that it would have saved. */
   readonly foregone?: number | undefined;
   /** What `foregone` is computed in, where `declined` is told of the file as it is stored. */
@@ -62,7 +64,7 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
   const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
   const found = judged(fixed, original, safe);
   const less = found.declined === undefined ? undefined : withoutInside(fixed, original, settings);
-  return less?.fixed.changed === true ? less : found;
+  return less?.fixed.changed === true ? less : { ...found, addsInside: less !== undefined };
 }
 
 /**

@@ -12,18 +12,17 @@ import type { PassContext, Pricing } from "../pass.ts";
 import type { MeasuredWork } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
-import { atomsOfProduct } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
-import { type SafeRelations, safeRelations } from "./safe-relations.ts";
-import { type Place, Together } from "./together.ts";
+import { safeRelations } from "./safe-relations.ts";
+import { Together } from "./together.ts";
 import { heldAtoms } from "./wider.ts";
 
 export interface Reason {
   /**
    * `forbidden`: it would be another function. The others: it may be padded, and does not pay; `other-axis` where another axis of the
-   * same product does, `inside` where Slices and Pads in the graph do by themselves.
+   * same product does, `inside` where Slices and Pads inside the graph are what it takes.
    */
   readonly kind:
     | "forbidden"
@@ -68,21 +67,16 @@ export function explainer({
   const times = new ItemTimes(relations, unbounded);
   const paying = new Together(place, unbounded, { times }, told?.pricing);
   const atEnds = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
-  const wider = once(() => widerTogether(safe, place, unbounded, told?.pricing));
+  const held = once(() => (pricing.inside === undefined ? none : heldAtoms(safe, work.products)));
   return (product) => {
     if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);
     if (blocked.length > 0) {
       const message = `blocked: ${blocked.join("; ")}`;
-      const inside = wider();
-      const component = inside?.of(product);
-      if (inside === undefined || component === undefined || !padsHeld(component, product, relations))
-        return { kind: "forbidden", message };
-      return asPart(product, component, inside, () => ({
-        kind: "inside",
-        message: `${message}; ${notInside}`,
-      }));
+      return isHeld(product, relations, held())
+        ? { kind: "inside", message: `${message}; ${notInside}` }
+        : { kind: "forbidden", message };
     }
     const component = paying.of(product);
     if (component !== undefined && paying.isPadded(product))
@@ -103,25 +97,13 @@ export function explainer({
   };
 }
 
-const notInside =
-  "Slices in front of it and Pads behind would save time there, and are not sure to in the whole model";
+const none: ReadonlySet<Atom> = new Set();
+const notInside = "Slices in front of that and Pads behind are not sure to pay";
 
-/** Whether a component pads an axis of the product that is padded with Slices and Pads alone. */
-function padsHeld({ sizes }: Component, product: CostedProduct, relations: Relations): boolean {
-  return [...atomsOfProduct(product, relations)].some((atom) => atom.held !== undefined && sizes.has(atom));
-}
-
-/** What Slices and Pads inside would make of it; undefined where they would make nothing. */
-function widerTogether(
-  safe: SafeRelations,
-  { relations, atoms, work }: Place,
-  pricing: Pricing,
-  told: Pricing | undefined,
-): Together | undefined {
-  const held = pricing.inside === undefined ? new Set<Atom>() : heldAtoms(safe, work.products);
-  if (held.size === 0) return undefined;
-  const times = new ItemTimes(relations, pricing, true);
-  return new Together({ relations, atoms: new Set([...atoms, ...held]), work }, pricing, { times }, told);
+/** Whether what is off the multiple in a product could be padded with Slices and Pads. */
+function isHeld(product: CostedProduct, relations: Relations, held: ReadonlySet<Atom>): boolean {
+  const stay = misalignedAxes(product, relations).filter((axis) => !isFree(axis));
+  return stay.length > 0 && stay.every((axis) => atomsOf(axis).some((atom) => held.has(atom)));
 }
 
 /** Products of one component are padded together: what that saves is said of each of them, and is one saving. */
@@ -180,13 +162,22 @@ function tooLittle(
 
 /** `97: LogSoftmax "p" normalizes over it`: what forbids padding the axes that are off the multiple. */
 function blocksOf(product: CostedProduct, relations: Relations): string[] {
-  const misaligned = new Set(contiguousAxes(product.sizes).filter((size) => size % multiple !== 0));
-  const reasons = matrixAxes(product, relations)
-    .filter((axis) => misaligned.has(sizeOfAxis(axis)) && !isFree(axis))
+  const misaligned = misalignedSizes(product);
+  const reasons = misalignedAxes(product, relations)
+    .filter((axis) => !isFree(axis))
     .flatMap((axis) => atomsOf(axis).flatMap((atom) => reasonAgainst(atom)));
   if (misaligned.size === 1 && misaligned.has(1))
     reasons.push("1: a single element, which may stand for many");
   return [...new Set(reasons)];
+}
+
+function misalignedSizes({ sizes }: CostedProduct): ReadonlySet<number> {
+  return new Set(contiguousAxes(sizes).filter((size) => size % multiple !== 0));
+}
+
+function misalignedAxes(product: CostedProduct, relations: Relations): Axis[] {
+  const misaligned = misalignedSizes(product);
+  return matrixAxes(product, relations).filter((axis) => misaligned.has(sizeOfAxis(axis)));
 }
 
 /** Axes of the product's matrices: channels of a convolution, not its taps and positions. */

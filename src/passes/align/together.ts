@@ -10,7 +10,7 @@ import { atomsOfProduct, paddedWork } from "./padded.ts";
 import type { Component, Problem } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 
-export interface Place {
+interface Place {
   readonly relations: Relations;
   readonly atoms: ReadonlySet<Atom>;
   readonly work: MeasuredWork;
