@@ -1,11 +1,13 @@
 /** @file What a pass is told of the model that it runs on. */
 
+import type { Stack } from "../hardware/stacks.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
 import type { Account, PassContext, PassName, Pricing } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { changeBetween, uncertaintyOf } from "../workload/change.ts";
+import { reordering } from "../workload/operators.ts";
 import { priceFacts, priceModel, trafficOf, type Workload } from "../workload/workload.ts";
 import { patched } from "./edits.ts";
 import type { FixSettings } from "./pipeline.ts";
@@ -57,13 +59,19 @@ export function pricingOf(
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
     repeating: fuses.elementwise === "none" ? { variant: "bias" } : undefined,
-    inside: padsAtEnds === true ? undefined : { slices: !fuses.views, pads: fuses.elementwise !== "loops" },
+    inside: padsAtEnds === true ? undefined : copiesOf(fuses),
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
     bindings,
     modelMicroseconds: timeline.microseconds,
     leastMicroseconds: minSaving * timeline.microseconds,
   };
+}
+
+/** Where a kernel is a node, an operator that reads a view has its elements put in order before. */
+function copiesOf({ views, elementwise }: Stack["fuses"]): Pricing["inside"] {
+  const ofView = elementwise === "none" ? reordering : undefined;
+  return { slices: views ? ofView : "slice", pads: elementwise === "loops" ? undefined : "pad" };
 }
 
 function accountOf({ facts }: Workload, model: OpenModel, settings: FixSettings): Account {

@@ -7,7 +7,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Model, Node } from "../ir/model.ts";
 import type { OpenTensor, Patch } from "../ir/patch.ts";
 import type { Stacked } from "../ir/stacked.ts";
-import type { Work } from "../ops/work.ts";
+import type { TrafficVariant, Work } from "../ops/work.ts";
 import type { WorkChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { TrafficStep } from "../workload/timeline.ts";
@@ -24,10 +24,12 @@ export interface Pricing {
   /** What a pass with an operand that repeats is priced as: a kernel of its own where the stack runs a kernel a node. */
   readonly repeating: WorkDetail | undefined;
   /**
-   * Whether a Slice or a Pad between two kernels is a kernel: where it is a view, or a part of either, it costs next to nothing. Undefined where
-   * padding is to put none there.
+   * What a Slice or a Pad between two kernels runs as; nothing where it is a view, or a part of either. Undefined where padding is to put
+   * none there.
    */
-  readonly inside: { readonly slices: boolean; readonly pads: boolean } | undefined;
+  readonly inside:
+    | { readonly slices: TrafficVariant | undefined; readonly pads: TrafficVariant | undefined }
+    | undefined;
   /** Of the predicted saving of changes that happen together: what may be missing from it, in one case of twenty. */
   readonly uncertainty: (changes: readonly WorkChange[]) => number;
   /** Whether a change whose saving may be missing altogether is left. */

@@ -1,6 +1,7 @@
 /** @file What the nodes take that padding adds to a graph: Pads and Slices, and the Mod of positions. */
 import { type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import type { Value } from "../../ir/model.ts";
+import type { TrafficVariant } from "../../ops/work.ts";
 import { passOver } from "../../workload/extent.ts";
 import type { Pricing } from "../pass.ts";
 import { isStored } from "../stored.ts";
@@ -22,14 +23,14 @@ export function edgeTime(value: Value, sizes: PaddedSizes, relations: Relations,
   const axes = relations.axesOf(value) ?? [];
   const padded = [...axes.keys()].filter((at) => isPaddedAt(axes, at, sizes));
   if (padded.length === 0) return counted;
-  const { inside } = pricing;
   const { widened, cuts } = relations.inner.conversionsAt(value, axes, sizes);
-  const copy = (along: readonly number[], variant: "pad" | "slice") =>
-    copyTime({ value, axes, along, variant }, sizes, relations, pricing);
-  let time = counted;
-  if (value.isInput || value.isOutput) time += copy(padded, value.isInput ? "pad" : "slice");
-  if (widened.length > 0 && inside?.pads === true) time += copy(widened, "pad");
-  if (inside?.slices === true) for (const { positions } of cuts) time += copy(positions, "slice");
+  const copy = (along: readonly number[], isPad: boolean, variant: TrafficVariant | undefined) =>
+    variant === undefined ? 0 : copyTime({ value, axes, along, isPad, variant }, sizes, relations, pricing);
+  const { isInput, isOutput } = value;
+  const atEnd = isInput || isOutput ? copy(padded, isInput, isInput ? "pad" : "slice") : 0;
+  let time = counted + atEnd;
+  if (widened.length > 0) time += copy(widened, true, pricing.inside?.pads);
+  for (const { positions } of cuts) time += copy(positions, false, pricing.inside?.slices);
   return time;
 }
 
@@ -51,11 +52,12 @@ interface Copy {
   readonly value: Value;
   readonly axes: readonly Axis[];
   readonly along: readonly number[];
-  readonly variant: "pad" | "slice";
+  readonly isPad: boolean;
+  readonly variant: TrafficVariant;
 }
 
 function copyTime(
-  { value, axes, along, variant }: Copy,
+  { value, axes, along, isPad, variant }: Copy,
   sizes: PaddedSizes,
   relations: Relations,
   pricing: Pricing,
@@ -64,10 +66,9 @@ function copyTime(
   const padded = paddedExtent(value, sizes, relations, pricing);
   if (plain === undefined || padded === undefined) return 0;
   // A Pad reads the true lanes, a Slice no others.
-  const copy =
-    variant === "pad"
-      ? { ...passOver(padded, "copy"), bytesRead: plain.bytes, bytesWritten: padded.bytes }
-      : passOver(plain, "copy");
+  const copy = isPad
+    ? { ...passOver(padded, "copy"), bytesRead: plain.bytes, bytesWritten: padded.bytes }
+    : passOver(plain, "copy");
   const converted = pricing.estimate(copy, { variant });
   const gathered = along.flatMap((at) => axes[at] ?? []).filter((axis) => isInterleaved(axis, sizes));
   if (gathered.some((axis) => paddedSize(axis, sizes) > maxGathered)) return Number.POSITIVE_INFINITY;
