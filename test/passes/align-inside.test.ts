@@ -127,7 +127,12 @@ describe("logits that are compared", () => {
       other.node("LogSoftmax", [wide], { axis: -1 }, { outputs: ["log"] });
       other.output("log");
       const isAsked = graph.input("asked", [], "bool");
-      graph.node("If", [isAsked], { then_branch: branch, else_branch: other }, { outputs: ["y"] });
+      graph.node(
+        "If",
+        [isAsked],
+        { then_branch: { graph: branch }, else_branch: { graph: other } },
+        { outputs: ["y"] },
+      );
       graph.output("y");
     });
     expect(count(fixed(bytes).model, "Slice")).toBe(0);
