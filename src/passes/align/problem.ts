@@ -156,12 +156,15 @@ export class Problem {
   #plainest(best: Map<Atom, number>): Map<Atom, number> {
     let kept = best;
     let keptCost: number | undefined;
-    for (const [atom, size] of best) {
+    for (const alike of alikeIn(best)) {
+      const [[atom, size]] = alike;
       const next = Math.ceil(atom.size / vector) * vector;
       if (size <= next) continue;
       const plain = new Map(kept);
-      if (next === atom.size) plain.delete(atom);
-      else plain.set(atom, next);
+      for (const [each] of alike) {
+        if (next === atom.size) plain.delete(each);
+        else plain.set(each, next);
+      }
       const plainCost = this.#cost(plain);
       keptCost ??= this.#cost(kept);
       if (plainCost - keptCost <= this.#uncertainty(plain, kept)) [kept, keptCost] = [plain, plainCost];
@@ -259,21 +262,31 @@ export class Problem {
     // What is given up must not be worth making in a round of its own.
     const givenUp = Math.min((1 - nearlyAll) * (before - cost), this.#pricing.leastMicroseconds / 2);
     const most = cost + givenUp;
-    for (const [atom, size] of best) {
-      const around = this.#costAround(atom);
+    for (const alike of alikeIn(best)) {
+      const [[atom, size]] = alike;
       for (const smaller of this.#candidatesOf(atom)) {
         if (smaller >= size) break;
         if (smaller === atom.size || smaller % vector !== 0) continue;
-        this.#live.set(atom, smaller);
-        const changed = cost + this.#costAround(atom) - around;
+        const changed = this.#costWith(alike, smaller, cost);
         if (changed <= most) {
           cost = changed;
           break;
         }
-        this.#live.set(atom, size);
+        for (const [each] of alike) this.#live.set(each, size);
       }
     }
     return new Map(this.#live.sizes);
+  }
+
+  /** What all takes once some atoms have another size, given what it takes now. */
+  #costWith(atoms: readonly (readonly [Atom, number])[], size: number, before: number): number {
+    let cost = before;
+    for (const [atom] of atoms) {
+      const around = this.#costAround(atom);
+      this.#live.set(atom, size);
+      cost += this.#costAround(atom) - around;
+    }
+    return cost;
   }
 
   #cost(sizes: PaddedSizes): number {
@@ -322,6 +335,20 @@ export class Problem {
     return time;
   }
 }
+
+/** Atoms of one size that are padded to one: blocks of a kind are to come out alike. */
+function alikeIn(sizes: ReadonlyMap<Atom, number>): readonly Alike[] {
+  const alike = new Map<string, [[Atom, number], ...[Atom, number][]]>();
+  for (const [atom, size] of sizes) {
+    const key = `${atom.size} ${size}`;
+    const known = alike.get(key);
+    if (known === undefined) alike.set(key, [[atom, size]]);
+    else known.push([atom, size]);
+  }
+  return [...alike.values()];
+}
+
+type Alike = readonly [readonly [Atom, number], ...(readonly [Atom, number])[]];
 
 function sumOf(times: readonly Time[]): number {
   let sum = 0;
