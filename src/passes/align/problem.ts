@@ -12,6 +12,7 @@ import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
 import { paddedWork } from "./padded.ts";
 import type { Relations } from "./relate.ts";
+import { type Alike, alikeIn, candidatesOf, steps, vector } from "./sizes-tried.ts";
 
 /** Atoms decided together, and what padding them is predicted to do. */
 export interface Component {
@@ -34,13 +35,9 @@ export interface Surroundings {
   readonly edges: ReadonlyMap<Atom, readonly Value[]>;
 }
 
-const steps = [2, 4, 8, 16, 32, 64] as const;
-const mostGrowth = 1.5;
 const maxRounds = 4;
 /** Of the saving found, what a smaller model may keep. */
 const nearlyAll = 0.97;
-/** Halves in the 16 bytes of one load. */
-export const vector = 8;
 
 /** Microseconds; less is rounding. */
 const least = 1e-9;
@@ -49,21 +46,6 @@ const none: ReadonlyMap<Atom, number> = new Map();
 interface Found {
   readonly sizes: PaddedSizes;
   readonly cost: number;
-}
-
-/** n, then the next multiples of 2, 4, 8, 16, 32 and 64 up to half as much again. */
-export function candidatesOf(size: number): number[] {
-  const sizes = [size];
-  // A few channels may grow to a whole vector: 3 to 4 is more than half as much again of nothing.
-  const most = Math.max(mostGrowth * size, 8);
-  let last = size;
-  for (const step of steps) {
-    // Every step is a multiple of the one before, so this never falls.
-    const padded = Math.ceil(size / step) * step;
-    if (padded > last && padded <= most) sizes.push(padded);
-    last = padded;
-  }
-  return sizes;
 }
 
 export class Problem {
@@ -279,7 +261,7 @@ export class Problem {
   }
 
   /** What all takes once some atoms have another size, given what it takes now. */
-  #costWith(atoms: readonly (readonly [Atom, number])[], size: number, before: number): number {
+  #costWith(atoms: Alike, size: number, before: number): number {
     let cost = before;
     for (const [atom] of atoms) {
       const around = this.#costAround(atom);
@@ -335,20 +317,6 @@ export class Problem {
     return time;
   }
 }
-
-/** Atoms of one size that are padded to one: blocks of a kind are to come out alike. */
-function alikeIn(sizes: ReadonlyMap<Atom, number>): readonly Alike[] {
-  const alike = new Map<string, [[Atom, number], ...[Atom, number][]]>();
-  for (const [atom, size] of sizes) {
-    const key = `${atom.size} ${size}`;
-    const known = alike.get(key);
-    if (known === undefined) alike.set(key, [[atom, size]]);
-    else known.push([atom, size]);
-  }
-  return [...alike.values()];
-}
-
-type Alike = readonly [readonly [Atom, number], ...(readonly [Atom, number])[]];
 
 function sumOf(times: readonly Time[]): number {
   let sum = 0;

@@ -9,9 +9,10 @@ import { type Choice, choosePadding, type MeasuredWork } from "./choose.ts";
 import { ItemTimes } from "./item-times.ts";
 import { safeAtoms } from "./lanes.ts";
 import { atomsOfProduct } from "./padded.ts";
-import { type Component, vector } from "./problem.ts";
+import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 import type { SafeRelations } from "./safe-relations.ts";
+import { vector } from "./sizes-tried.ts";
 
 const none: ReadonlySet<Atom> = new Set();
 
