@@ -1,6 +1,5 @@
 /** @file What a pass is told of the model that it runs on. */
 
-import type { Stack } from "../hardware/stacks.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
@@ -69,7 +68,7 @@ export function pricingOf(
 }
 
 /** Where a kernel is a node, an operator that reads a view has its elements put in order before. */
-function copiesOf({ views, elementwise }: Stack["fuses"]): Pricing["inside"] {
+function copiesOf({ views, elementwise }: FixSettings["target"]["stack"]["fuses"]): Pricing["inside"] {
   const ofView = elementwise === "none" ? reordering : undefined;
   return { slices: views ? ofView : "slice", pads: elementwise === "loops" ? undefined : "pad" };
 }
