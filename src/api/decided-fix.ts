@@ -91,7 +91,7 @@ type Told = Omit<SafeFix, "declined"> & { readonly declined?: string | undefined
 
 /** Of safe fixes, told of `file`: the model in the target's types, or in those that it stores. */
 function decidedOf(safe: Told, file: Workload, { model, settings }: Made) {
-  const { fixed, after, change, declined, foregone, loses, whyUnsolved, proposed } = safe;
+  const { fixed, after, change, declined, foregone, loses, whyUnsolved, proposed, addsInside } = safe;
   const whole = foregone === undefined ? undefined : { microseconds: foregone };
   const all = declined === undefined ? undefined : { message: declined, whole };
   const reasonOf = once(() => reasons(model, settings, []));
@@ -110,7 +110,9 @@ function decidedOf(safe: Told, file: Workload, { model, settings }: Made) {
       const reason = reasonOf()(product);
       if (reason.kind === "other-axis" && whyUnsolved !== undefined)
         return { message: whyUnsolved(), declined: "uncertain" };
-      return leftReason(reason, all, loses !== undefined);
+      const isInside = reason.kind === "inside" && addsInside === true && sizes?.(product) !== undefined;
+      const isMade = isInside || isSolved(reason);
+      return leftReason(reason, isMade ? all : undefined, loses !== undefined);
     },
     layoutOf: (state) => decidedIn(state, fixed.model, settings, file),
   } satisfies Partial<DecidedFix>;
@@ -163,10 +165,9 @@ function inHalfOf(
   };
 }
 
-/** `all` is why nothing is done to the whole model: what would be done without has no reason of its own. */
+/** `all` is why nothing is done to the whole model, of what would be done without: it has no reason of its own. */
 function leftReason(reason: Reason, all: LeftReason | undefined, isForAnother: boolean): LeftReason {
-  if (all !== undefined && isSolved(reason))
-    return { ...all, ...(isForAnother ? {} : { declined: "uncertain" }) };
+  if (all !== undefined) return { ...all, ...(isForAnother ? {} : { declined: "uncertain" }) };
   const { message, whole } = reason;
   const declined = declinedBy[reason.kind];
   return declined === undefined ? { message } : { message, declined, whole };
@@ -177,6 +178,7 @@ const declinedBy: Readonly<Record<Reason["kind"], LeftReason["declined"]>> = {
   uncertain: "uncertain",
   neighbours: "uncertain",
   "other-axis": "uncertain",
+  inside: undefined,
   forbidden: undefined,
   elsewhere: undefined,
   edges: undefined,

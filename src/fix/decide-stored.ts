@@ -12,12 +12,12 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { commandOf } from "./choice.ts";
-import { left, type SafeFix } from "./decide.ts";
+import { left, type SafeFix, withoutInside } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 
 /**
- * What safe fixes make for the target, and what of that is written where the file keeps its types: the same, or nothing. Where no fix brings
+ * What safe fixes make for the target, and what of that is written where the file keeps its types: the same, what does without Slices and Pads inside, or nothing. Where no fix brings
  * the file to the target's types, nobody gets more than that.
  */
 export interface SafeFixes {
@@ -50,9 +50,19 @@ export function decideStored(
   if (written.low > 0 && written.microseconds >= least) return both;
   const { precision } = before.target;
   const isMade = isHalf(precision) && half.isStorable();
+  const less = withoutInside(safe.fixed, original, settings);
+  const kept = less && decideStored(original, less, settings, half).asStored;
   const leftFor = (declined: string): SafeFixes => {
     const foregone = safe.change.saves.microseconds;
-    const why = { declined, proposed: safe.after, foregone, foregoneIn: precision };
+    const why = {
+      declined,
+      proposed: safe.after,
+      addsInside: less !== undefined,
+      foregone,
+      foregoneIn: precision,
+    };
+    if (kept?.fixed.changed)
+      return { inTarget: isMade ? safe : kept, asStored: isMade ? { ...kept, ...why } : kept };
     const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
     return { inTarget: isMade ? safe : asStored, asStored };
   };
@@ -70,11 +80,13 @@ export interface Declined {
   readonly foregoneIn?: Workload["target"]["precision"] | undefined;
   /** The model as it would have been left. */
   readonly proposed?: Workload | undefined;
+  /** Whether that has Slices and Pads between nodes of the model. */
+  readonly addsInside?: boolean | undefined;
 }
 
 /** Why safe fixes are not made of a file that is told as it is stored, and what all of them would save of it so. */
 export function declinedAsStored(
-  { declined, proposed, foregoneIn }: SafeFix,
+  { declined, proposed, addsInside, foregoneIn }: SafeFix,
   file: Workload,
   { cost }: Pick<FixSettings, "cost">,
 ): Declined | undefined {
@@ -83,9 +95,9 @@ export function declinedAsStored(
   const { microseconds, after } = writtenBetween(file, proposed, cost);
   const foregone = Math.max(0, microseconds);
   // What was declined by its figures as stored says them already.
-  if (foregoneIn !== undefined) return { message: declined, foregone, proposed };
+  if (foregoneIn !== undefined) return { message: declined, foregone, proposed, addsInside };
   const stored = `as stored ${duration(after + microseconds)} → ${duration(after)}`;
-  return { message: `${inTargetText(file)} ${declined}; ${stored}`, foregone, proposed };
+  return { message: `${inTargetText(file)} ${declined}; ${stored}`, foregone, proposed, addsInside };
 }
 
 /** Of a reason that is decided in what the target computes in, where the file is told as it is stored. */

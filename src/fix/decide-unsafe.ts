@@ -94,7 +94,11 @@ function floatInLayout(
   const { precision } = settings.target;
   const isNamed = isHalf(precision) && namedHalf.gainsBelow(saves.after, fixes, true);
   const declined = whyNotPadded(saves, isNamed ? commandOf(precision, true) : undefined, where);
-  return { ...plain, safe: { ...stored, fixed: left(stored.fixed.model, declined), declined } };
+  const { fixed } = stored;
+  return {
+    ...plain,
+    safe: { ...stored, fixed: fixed.changed ? fixed : left(fixed.model, declined), declined },
+  };
 }
 
 /**

@@ -24,6 +24,8 @@ export interface SafeFix {
   readonly declined?: string;
   /** The model as it would have left it. */
   readonly proposed?: Workload | undefined;
+  /** Whether that has Slices and Pads between nodes of the model. */
+  readonly addsInside?: boolean | undefined;
   /** Microseconds that it would have saved. */
   readonly foregone?: number | undefined;
   /** What `foregone` is computed in, where `declined` is told of the file as it is stored. */
@@ -59,7 +61,23 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
     const joined = joinedAlone(original, safe);
     if (joined !== undefined) return { ...judged(joined, original, safe), whyUnsolved, attempt };
   }
-  return judged(repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe), original, safe);
+  const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
+  const found = judged(fixed, original, safe);
+  const less = found.declined === undefined ? undefined : withoutInside(fixed, original, settings);
+  return less?.fixed.changed === true ? less : { ...found, addsInside: less !== undefined };
+}
+
+/**
+ * What safe fixes make where padding puts no Slice and no Pad between nodes of the model; undefined where `fixed` has none there. It saves
+ * less, and may be sure to.
+ */
+export function withoutInside(
+  { regions }: FixedModel,
+  original: OpenModel,
+  settings: FixSettings,
+): SafeFix | undefined {
+  const addsInside = regions.some((region) => region.addsInside === true);
+  return addsInside ? decideSafe(original, { ...settings, padsAtEnds: true }) : undefined;
 }
 
 /** Whether what rules are sure of at single products, and what folding removes, is a step without what is joined. */

@@ -6,6 +6,7 @@ import { FreshNames } from "../passes/names.ts";
 import type { Account, PassContext, PassName, Pricing } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
 import { changeBetween, uncertaintyOf } from "../workload/change.ts";
+import { reordering } from "../workload/operators.ts";
 import { priceFacts, priceModel, trafficOf, type Workload } from "../workload/workload.ts";
 import { patched } from "./edits.ts";
 import type { FixSettings } from "./pipeline.ts";
@@ -50,17 +51,26 @@ export function pricingOf(
     cost,
     minSaving,
     onlyWhereFaster,
-  }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster">,
+    padsAtEnds,
+  }: Pick<FixSettings, "target" | "cost" | "minSaving" | "onlyWhereFaster" | "padsAtEnds">,
 ): Pricing {
+  const { fuses } = target.stack;
   return {
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
-    repeating: target.stack.fuses.elementwise === "none" ? { variant: "bias" } : undefined,
+    repeating: fuses.elementwise === "none" ? { variant: "bias" } : undefined,
+    inside: padsAtEnds === true ? undefined : copiesOf(fuses),
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
     bindings,
     modelMicroseconds: timeline.microseconds,
     leastMicroseconds: minSaving * timeline.microseconds,
   };
+}
+
+/** Where a kernel is a node, an operator that reads a view has its elements put in order before. */
+function copiesOf({ views, elementwise }: FixSettings["target"]["stack"]["fuses"]): Pricing["inside"] {
+  const ofView = elementwise === "none" ? reordering : undefined;
+  return { slices: views ? ofView : "slice", pads: elementwise === "loops" ? undefined : "pad" };
 }
 
 function accountOf({ facts }: Workload, model: OpenModel, settings: FixSettings): Account {

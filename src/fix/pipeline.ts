@@ -30,6 +30,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly leastWeighed?: number | undefined;
   /** Safe fixes are made only where they are predicted to save more than that, beyond doubt; else as their passes propose. */
   readonly onlyWhereFaster?: boolean | undefined;
+  /** Padding adds Slices and Pads at inputs and outputs of the model alone: what is decided where it would else be left altogether. */
+  readonly padsAtEnds?: boolean | undefined;
   /** Safe fixes that one of these would lose by are not made either; none by default. */
   readonly others?: readonly OtherStack[] | undefined;
   /** What could still be repaired in the result: it is explained. Nothing by default. */

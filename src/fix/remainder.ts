@@ -59,12 +59,13 @@ export function remainderNotes(
     const graph = scope.isMain ? undefined : scope.path;
     const note = { pass: "align", rule, node, graph, microseconds } as const;
     // What the solver would do and the whole model does not pay for has no reason of its own; what is below the limit alone it would not do.
-    if (declined !== undefined && isSolved(own) && !isBelowLimit(own, settings)) {
+    const isInside = own.kind === "inside" && declined?.addsInside === true && sizes?.(product) !== undefined;
+    if (declined !== undefined && (isInside || isSolved(own)) && !isBelowLimit(own, settings)) {
       const { message, foregone, foregoneIn: savedIn } = declined;
       return partOf({ ...note, kind: "kept", message, isPart: foregone !== undefined, savedIn }, all);
     }
     const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
-    const kind = own.kind === "forbidden" ? "blocked" : "kept";
+    const kind = own.kind === "forbidden" || own.kind === "inside" ? "blocked" : "kept";
     return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
   return asParts(notes, parts);

@@ -27,6 +27,13 @@ export class AxisSolver {
     return { kind: "atom", atom };
   }
 
+  /** One that is padded only where somebody puts a Slice or a Pad. */
+  heldAtom(size: number, reason: string): Axis {
+    const axis = this.atom(size);
+    this.hold(axis, reason);
+    return axis;
+  }
+
   /** A row-major merge. Single elements vanish in it. */
   product(factors: readonly Axis[]): Axis {
     const flat = factors.flatMap((factor) => factorsOf(factor)).filter((factor) => sizeOfAxis(factor) !== 1);
@@ -56,7 +63,19 @@ export class AxisSolver {
 
   /** Forbids padding everywhere in an axis. The first reason stays. */
   block(axis: Axis, reason: string): void {
-    for (const atom of atomsOf(axis)) atom.blocked ??= reason;
+    for (const atom of atomsOf(axis)) atom.blocked ??= atom.held ?? reason;
+  }
+
+  /** Leaves padding of an axis to whoever puts Slices and Pads. The first reason stays. */
+  hold(axis: Axis, reason: string): void {
+    for (const atom of atomsOf(axis)) atom.held ??= reason;
+  }
+
+  /** An axis that a part of `atom` comes to be. */
+  #partOf(atom: Atom, size: number): Axis {
+    const part = this.atom(size, atom.blocked);
+    if (atom.held !== undefined) this.hold(part, atom.held);
+    return part;
   }
 
   /** Makes two axes one. Where their structures cannot meet, both are blocked for `reason`. */
@@ -130,13 +149,13 @@ export class AxisSolver {
   }
 
   #bindProduct(atom: Atom, outer: number, inner: number): readonly [Axis, Axis] {
-    const parts = [this.atom(outer, atom.blocked), this.atom(inner, atom.blocked)] as const;
+    const parts = [this.#partOf(atom, outer), this.#partOf(atom, inner)] as const;
     atom.bindTo({ kind: "product", factors: parts });
     return parts;
   }
 
   #bindSum(atom: Atom, sizes: readonly number[]): readonly Axis[] {
-    const parts = sizes.map((size) => this.atom(size, atom.blocked));
+    const parts = sizes.map((size) => this.#partOf(atom, size));
     atom.bindTo({ kind: "sum", parts });
     return parts;
   }
@@ -227,6 +246,7 @@ export class AxisSolver {
   #bind(atom: Atom, axis: Axis): boolean {
     if (hasAtom(axis, atom) || atomsOf(axis).length > maxLeaves) return false;
     if (atom.blocked !== undefined) this.block(axis, atom.blocked);
+    else if (atom.held !== undefined) this.hold(axis, atom.held);
     atom.bindTo(axis);
     return true;
   }

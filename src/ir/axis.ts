@@ -14,6 +14,11 @@ export class Atom {
   readonly size: number;
   /** Why it must not be padded; undefined while it may. */
   blocked: string | undefined;
+  /**
+   * Why it must not be padded without more: what reads it needs its true size, or gives it, and can have that from a Slice in front and a
+   * Pad behind. Of what is blocked it does not matter.
+   */
+  held: string | undefined;
   #binding: Axis | undefined;
   /** The atoms of an axis that is this one: asked for at every node, so made once. */
   readonly alone: readonly Atom[] = [this];

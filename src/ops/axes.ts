@@ -78,6 +78,13 @@ export interface AxisContext extends WorkContext {
   block(axis: Axis, verb: string): void;
   /** A new axis that must not be padded. */
   fixed(size: number, verb: string): Axis;
+  /**
+   * Input `index` has to come at its true size along its axis `position`, as the operator `verb`: by a Slice in front where that pays. An
+   * input that no Slice can be put before is blocked there.
+   */
+  takeTrue(index: number, position: number, verb: string): void;
+  /** A new axis of an output that is given at its true size, whatever an input had: a Pad behind may widen it, where that pays. */
+  giveTrue(size: number, verb: string): Axis;
   /** Forbids padding of every axis of every input and output. */
   blockAll(verb: string): void;
 }
@@ -146,6 +153,35 @@ export function blockAxes(
     const axis = axes[position];
     if (axis !== undefined) context.block(axis, verb);
   }
+}
+
+/**
+ * For output 0 the axes of input 0 where `passes` holds; along any other axis the operator `verb`, so that it takes and gives it at its
+ * true size. Undefined, and everything blocked, where sizes are not known.
+ */
+export function axesBesideTrue(
+  context: AxisContext,
+  passes: (axis: number) => boolean,
+  verb: string,
+): readonly Axis[] | undefined {
+  const axes = context.axesOf(0);
+  const sizes = context.sizesOf(0);
+  if (axes === undefined || sizes === undefined) {
+    context.blockAll("has operands of unknown sizes");
+    return undefined;
+  }
+  return sizes.map((size, position) => {
+    const axis = axes[position];
+    if (axis !== undefined && passes(position)) return axis;
+    if (axis !== undefined) context.takeTrue(0, position, verb);
+    return context.giveTrue(size, verb);
+  });
+}
+
+/** Output 0 with `axesBesideTrue`. */
+export function passBesideTrue(context: AxisContext, passes: (axis: number) => boolean, verb: string): void {
+  const axes = axesBesideTrue(context, passes, verb);
+  if (axes !== undefined) context.setAxes(0, axes);
 }
 
 /** Output 0 with `passedAxes`. */

@@ -7,7 +7,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Model, Node } from "../ir/model.ts";
 import type { OpenTensor, Patch } from "../ir/patch.ts";
 import type { Stacked } from "../ir/stacked.ts";
-import type { Work } from "../ops/work.ts";
+import type { TrafficVariant, Work } from "../ops/work.ts";
 import type { WorkChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { TrafficStep } from "../workload/timeline.ts";
@@ -23,6 +23,13 @@ export interface Pricing {
   readonly estimate: (work: Work<number>, detail?: WorkDetail) => number;
   /** What a pass with an operand that repeats is priced as: a kernel of its own where the stack runs a kernel a node. */
   readonly repeating: WorkDetail | undefined;
+  /**
+   * What a Slice or a Pad between two kernels runs as; nothing where it is a view, or a part of either. Undefined where padding is to put
+   * none there.
+   */
+  readonly inside:
+    | { readonly slices: TrafficVariant | undefined; readonly pads: TrafficVariant | undefined }
+    | undefined;
   /** Of the predicted saving of changes that happen together: what may be missing from it, in one case of twenty. */
   readonly uncertainty: (changes: readonly WorkChange[]) => number;
   /** Whether a change whose saving may be missing altogether is left. */
@@ -130,6 +137,8 @@ export interface PassRegion {
   readonly parts: readonly string[];
   /** Predicted to be saved in a run of the model. */
   readonly microseconds: number;
+  /** Set where it takes nodes between those of the model that it could do without, doing less. */
+  readonly addsInside?: true | undefined;
 }
 
 export interface PassResult {

@@ -24,7 +24,7 @@ function head(
   };
 }
 
-const normalized = head([4096, 515], [node("LayerNormalization", ["h", "s"], ["y"], { name: "norm" })], "h");
+const triangle = head([4096, 515], [node("Trilu", ["h"], ["y"], { name: "triangle" })], "h");
 
 async function fix(graph: types.IGraphProto, ...flags: string[]) {
   writeInline(bench.folder.path, graph, { opsetImport: [{ domain: "", version: 17 }] });
@@ -38,8 +38,8 @@ async function fix(graph: types.IGraphProto, ...flags: string[]) {
 
 describe("a product that --fix leaves off the multiple", () => {
   it("is blocked by a node, which is named", async () => {
-    const { text, left } = await fix(normalized);
-    const message = 'blocked: 515: LayerNormalization "norm" normalizes over it';
+    const { text, left } = await fix(triangle);
+    const message = 'blocked: 515: Trilu "triangle" takes a triangle of it';
     expect(left).toEqual([
       {
         pass: "align",
@@ -54,6 +54,14 @@ describe("a product that --fix leaves off the multiple", () => {
     ]);
     expect(text).toContain(`: ${message}\n`);
     expect(text).toMatch(/^ {2}left {3}TC102 "head" \(would save [\d.]+ µs alone\): /m);
+  });
+
+  it("would take a Slice that costs more than it saves", async () => {
+    const norm = node("LayerNormalization", ["h", "s"], ["y"], { name: "norm" });
+    const { left } = await fix(head([512, 61], [norm], "h"), "--min-saving", "0");
+    const message =
+      'blocked: 61: LayerNormalization "norm" normalizes over it; Slices in front of that and Pads behind are not sure to pay';
+    expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
   });
 
   it("would cost more at an output than it saves", async () => {
@@ -141,7 +149,7 @@ describe("a product that --fix leaves off the multiple", () => {
   });
 
   it("is not mentioned where its rule is off", async () => {
-    const { text, left } = await fix(normalized, "--select", "TC101");
+    const { text, left } = await fix(triangle, "--select", "TC101");
     expect(left).toEqual([]);
     expect(text).not.toContain("left ");
   });

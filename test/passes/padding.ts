@@ -9,8 +9,8 @@ import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { tensorBytes } from "../../src/onnx/tensor-bytes.ts";
 import { applyPadding } from "../../src/passes/align/apply.ts";
 import { findSurprises } from "../../src/passes/align/check-padded.ts";
-import { freeAtoms } from "../../src/passes/align/free-atoms.ts";
-import { blockUnsafe, collectFills } from "../../src/passes/align/lanes.ts";
+import { freeAtoms, freeAtomsOf } from "../../src/passes/align/free-atoms.ts";
+import { blockUnsafe, collectFills, safeAtoms } from "../../src/passes/align/lanes.ts";
 import { type Relations, relate } from "../../src/passes/align/relate.ts";
 import { FreshNames } from "../../src/passes/names.ts";
 import { encodeNumbers } from "../../src/passes/tensors.ts";
@@ -22,12 +22,15 @@ export interface Padding {
   readonly sizes: ReadonlyMap<Atom, number>;
 }
 
-/** Every free atom grows by 1, 2 or 3 of `step`. */
-export function padEverything(before: OpenModel, step = 1): Padding {
+/** Every free atom grows by 1, 2 or 3 of `step`; with `areHeld` those, too, that ask for Slices and Pads. */
+export function padEverything(before: OpenModel, step = 1, areHeld = false): Padding {
   const relations = relate(inferFacts(before));
   const fills = collectFills(relations);
   blockUnsafe(relations, freeAtoms(relations), fills);
-  const atoms = [...freeAtoms(relations)].sort((a, b) => a.id - b.id);
+  const values = relations.scope.graph.values.values();
+  const held = areHeld ? [...freeAtomsOf(values, relations)].filter((atom) => atom.held !== undefined) : [];
+  const grown = [...freeAtoms(relations), ...safeAtoms(relations, new Set(held), fills)];
+  const atoms = grown.sort((a, b) => a.id - b.id);
   const sizes = new Map(atoms.map((atom, at) => [atom, atom.size + step * (1 + (at % 3))]));
   const open = (tensor: Parameters<typeof tensorBytes>[2]) =>
     tensorBytes(before.source, before.files, tensor, encodeNumbers);
@@ -44,8 +47,9 @@ export async function expectSamePadded(
   feeds: Feeds,
   tolerance = 1e-5,
   step = 1,
+  areHeld = false,
 ): Promise<Padding> {
-  const padding = padEverything(modelFromBytes(bytes), step);
+  const padding = padEverything(modelFromBytes(bytes), step, areHeld);
   const expected = await run(bytes, feeds);
   const actual = await run(bytesOfModel(padding.after), feeds);
   expectClose(expected, actual, tolerance);
@@ -77,7 +81,7 @@ export function fateOf({ relations, sizes }: Padding, name: string, position: nu
   const axis = value === undefined ? undefined : relations.axesOf(value)?.at(position);
   if (axis === undefined) throw new Error(`the test model has no axis ${position} of ${name}`);
   const size = paddedSize(axis, sizes);
-  const reasons = atomsOf(axis).flatMap(({ blocked }) => blocked ?? []);
+  const reasons = atomsOf(axis).flatMap(({ blocked, held }) => blocked ?? held ?? []);
   return size > paddedSize(axis, new Map()) ? size : (reasons[0] ?? "not padded");
 }
 

@@ -77,7 +77,9 @@ const steps: Readonly<Record<string, Build>> = {
   // Every other one as a GELU, in either form.
   erf: (graph, x, [a = 0]) => {
     const name =
-      a % 2 === 0 ? graph.node("Erf", [x.name]) : writtenGelu(graph, x.name, a % 3 === 0 ? "tanh" : "erf");
+      a % 2 === 0
+        ? graph.node("Erf", [x.name])
+        : writtenGelu(graph, x.name, a % 3 === 0 ? "tanh" : "erf", `gelu_of_${x.name}`);
     return { name, dims: x.dims };
   },
   silu: (graph, x) => ({ name: graph.node("Mul", [x.name, graph.node("Sigmoid", [x.name])]), dims: x.dims }),

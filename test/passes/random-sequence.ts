@@ -126,7 +126,9 @@ const sequenceSteps: Readonly<Record<string, Build>> = {
   sigmoid: unary("Sigmoid"),
   // Every other one as a GELU, in either form.
   erf: same((graph, x, [a = 0]) =>
-    a % 2 === 0 ? graph.node("Erf", [x]) : writtenGelu(graph, x, a % 3 === 0 ? "tanh" : "erf"),
+    a % 2 === 0
+      ? graph.node("Erf", [x])
+      : writtenGelu(graph, x, a % 3 === 0 ? "tanh" : "erf", `gelu_of_${x}`),
   ),
   abs: unary("Abs"),
   clip: same((graph, x) => graph.node("Clip", [x, graph.scalar(-2), graph.scalar(3)])),

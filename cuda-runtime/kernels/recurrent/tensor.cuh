@@ -67,9 +67,9 @@ struct TensorRecurrence {
 
   __device__ __forceinline__ void run() {
     uint4 kept[KEPT * kPiecesOfPair];
-#pragma unroll
-    for (int piece = 0; piece < KEPT * kPiecesOfPair; ++piece) kept[piece] = pieceOfR(piece);
-    for (int piece = KEPT * kPiecesOfPair; piece < pairs * kPiecesOfPair; ++piece) otherPiece(piece) = pieceOfR(piece);
+    // In words, where rows begin at them.
+    if (p.hidden % 2 == 0 && (reinterpret_cast<uintptr_t>(p.r) & 3) == 0) takeR<true>(kept);
+    else takeR<false>(kept);
     beginStates();
     if (blocks > 1) beginTeam();
     else __syncthreads();
@@ -120,18 +120,37 @@ struct TensorRecurrence {
     expect(state + 2);
   }
 
-  // A lane's part of a tile at a step along k, as mma.m16n8k16 takes it.
-  __device__ __forceinline__ uint4 pieceOfR(int piece) const {
-    const int tile = piece % kTiles;
-    const int k = piece / kTiles * 16 + lane % 4 * 2;
-    return make_uint4(wordOfR(2 * tile, k), wordOfR(2 * tile + 1, k), wordOfR(2 * tile, k + 8), wordOfR(2 * tile + 1, k + 8));
+  // All loads of a part on their way together: without a branch, and with zeros behind it for what is not there.
+  template <bool IN_WORDS>
+  __device__ __forceinline__ void takeR(uint4 (&kept)[KEPT * kPiecesOfPair]) const {
+#pragma unroll
+    for (int piece = 0; piece < KEPT * kPiecesOfPair; ++piece) kept[piece] = pieceOfR<IN_WORDS>(piece);
+#pragma unroll 4
+    for (int piece = KEPT * kPiecesOfPair; piece < pairs * kPiecesOfPair; ++piece) otherPiece(piece) = pieceOfR<IN_WORDS>(piece);
   }
 
+  // A lane's part of a tile at a step along k, as mma.m16n8k16 takes it.
+  template <bool IN_WORDS>
+  __device__ __forceinline__ uint4 pieceOfR(int piece) const {
+    const int gate = piece % kTiles * 2;
+    const int k = piece / kTiles * 16 + lane % 4 * 2;
+    return make_uint4(wordOfR<IN_WORDS>(gate, k), wordOfR<IN_WORDS>(gate + 1, k), wordOfR<IN_WORDS>(gate, k + 8),
+                      wordOfR<IN_WORDS>(gate + 1, k + 8));
+  }
+
+  template <bool IN_WORDS>
   __device__ __forceinline__ uint32_t wordOfR(int gate, int k) const {
-    if (gate >= kGates || unit >= p.hidden || k >= p.hidden) return 0;
+    const int last = p.hidden - 1;
     const uint16_t* row = static_cast<const uint16_t*>(p.r) +
-                          ((static_cast<int64_t>(direction) * kGates + gate) * p.hidden + unit) * p.hidden + k;
-    return row[0] | (k + 1 < p.hidden ? static_cast<uint32_t>(row[1]) << 16 : 0);
+                          ((static_cast<int64_t>(direction) * kGates + min(gate, kGates - 1)) * p.hidden + min(unit, last)) * p.hidden;
+    const bool isHere = gate < kGates && unit <= last && k <= last;
+    if constexpr (IN_WORDS) {
+      const uint32_t word = *reinterpret_cast<const uint32_t*>(row + min(k, last - 1));
+      return isHere ? word : 0;
+    } else {
+      const uint32_t low = row[min(k, last)], high = row[min(k + 1, last)];
+      return isHere ? low | (k < last ? high << 16 : 0) : 0;
+    }
   }
 
   static __device__ __forceinline__ uint32_t wordOf(float x) {

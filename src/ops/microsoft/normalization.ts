@@ -1,14 +1,8 @@
 /** @file Layer normalizations as ONNX Runtime's optimizer writes them, with the addition before them fused in. */
+import { sizeOfAxis } from "../../ir/axis.ts";
 import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
-import {
-  type AxisContext,
-  blockAxes,
-  broadcastOf,
-  type Lane,
-  type LaneContext,
-  unknownLane,
-} from "../axes.ts";
+import { type AxisContext, broadcastOf, type Lane, type LaneContext, unknownLane } from "../axes.ts";
 import { finiteIfKnown, joinLanes, normalized, operandLane } from "../lanes.ts";
 import { rowAxes, statisticsAxes } from "../normalization/channels.ts";
 import { epsilonOf, isDivisor, normalizedLanes } from "../normalization/epsilon.ts";
@@ -66,12 +60,17 @@ function skipAxes(context: AxisContext): void {
   const [x, skip] = [context.axesOf(0), context.axesOf(1)];
   if (x === undefined || skip === undefined) return context.blockAll("has operands of unknown sizes");
   broadcastOf(context, [x, skip]);
-  blockAxes(context, 1, [skip.length - 1], "normalizes over it");
   const last = x.length - 1;
+  context.takeTrue(1, skip.length - 1, normalizes);
   rowAxes(context, last, [2, 3, 4]);
   statisticsAxes(context, last, [1, 2]);
-  context.setAxes(3, x);
+  context.setAxes(
+    3,
+    x.with(last, context.giveTrue(sizeOfAxis(x[last] ?? context.solver.atom(1)), normalizes)),
+  );
 }
+
+const normalizes = "normalizes over it";
 
 /** Rows of zeros added are divided by the root of epsilon; the sum itself, output 3, is not divided. */
 function skipLane(context: LaneContext, output: number): Lane {

@@ -1,6 +1,6 @@
 /** @file Normalizations over chosen axes: LpNormalization, MeanVarianceNormalization, LRN. */
 import { textOf } from "../../ir/message.ts";
-import { passAxes, unknownLane } from "../axes.ts";
+import { passAxes, passBesideTrue, unknownLane } from "../axes.ts";
 import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, ShapeError } from "../op.ts";
 import { resolveAxes, rowsAndColumns } from "../reduction/axes.ts";
@@ -26,7 +26,7 @@ export const lpNormalization = defineOp({
   },
   axes(context) {
     const axis = normalizeAxis(context.int("axis") ?? -1, tensorAt(context, 0).shape?.length ?? 1);
-    passAxes(context, (at) => at !== axis, "normalizes over it");
+    passBesideTrue(context, (at) => at !== axis, "normalizes over it");
   },
   // Rows of zeros would be divided by zero.
   lanes: () => unknownLane,
@@ -55,7 +55,7 @@ export const meanVarianceNormalization = defineOp({
   },
   axes(context) {
     const axes = resolveAxes(varianceAxes(context), tensorAt(context, 0).shape?.length ?? 4);
-    passAxes(context, (axis) => !axes.has(axis), "normalizes over it");
+    passBesideTrue(context, (axis) => !axes.has(axis), "normalizes over it");
   },
   // Rows of one number are divided by their deviation: there is no epsilon that runtimes agree on.
   lanes: () => unknownLane,

@@ -1,6 +1,13 @@
 /** @file Axes and padded lanes of normalizations with a scale and a shift. */
 import { type Axis, paddedSize } from "../../ir/axis.ts";
-import { type AxisContext, blockAxes, type Lane, type LaneContext, passAxes, unknownLane } from "../axes.ts";
+import {
+  type AxisContext,
+  blockAxes,
+  type Lane,
+  type LaneContext,
+  passBesideTrue,
+  unknownLane,
+} from "../axes.ts";
 import { finiteIfKnown, mixLanes, multiplyLanes, normalized, operandLane } from "../lanes.ts";
 import { epsilonOf, isDivisor } from "./epsilon.ts";
 
@@ -33,7 +40,7 @@ export function rowScaledLane(context: LaneContext): Lane {
 /** Axes from `first` on are normalized; parameters and statistics go with them. */
 export function rowAxes(context: AxisContext, first: number, parameters: readonly number[]): void {
   const verb = "normalizes over it";
-  passAxes(context, (axis) => axis < first, verb);
+  passBesideTrue(context, (axis) => axis < first, verb);
   for (const index of parameters) blockAxes(context, index, (context.axesOf(index) ?? []).keys(), verb);
 }
 

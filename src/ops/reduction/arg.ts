@@ -4,7 +4,7 @@ import { intAttributeOf } from "../../ir/attributes.ts";
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { textOf } from "../../ir/message.ts";
 import type { Node } from "../../ir/model.ts";
-import { blockAxes, finiteLane, passedAxes } from "../axes.ts";
+import { axesBesideTrue, finiteLane } from "../axes.ts";
 import { finiteLanes } from "../lanes.ts";
 import { defineOp, type OpContext, type OpDefinition, ShapeError, type WorkContext } from "../op.ts";
 import { elementsAt, normalizeAxis, tensor, tensorAt } from "../shape.ts";
@@ -27,7 +27,7 @@ function argOp(type: string): OpDefinition {
       const axes = context.axesOf(0);
       if (axes === undefined) return context.blockAll("has operands of unknown sizes");
       const at = normalizeAxis(context.int("axis") ?? 0, axes.length);
-      blockAxes(context, 0, [at], "compares along it");
+      context.takeTrue(0, at, "compares along it");
       context.setAxes(
         0,
         context.int("keepdims") === 0 ? axes.toSpliced(at, 1) : axes.with(at, context.solver.atom(1)),
@@ -65,7 +65,7 @@ export const topK = defineOp({
   },
   axes(context) {
     const at = normalizeAxis(context.int("axis") ?? -1, tensorAt(context, 0).shape?.length ?? 1);
-    const axes = passedAxes(context, (axis) => axis !== at, "compares along it");
+    const axes = axesBesideTrue(context, (axis) => axis !== at, "compares along it");
     for (const output of [0, 1]) if (axes !== undefined) context.setAxes(output, axes);
   },
   lanes: finiteLanes,

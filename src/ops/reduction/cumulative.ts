@@ -1,7 +1,7 @@
 /** @file CumSum and CumProd: running totals along one axis. */
 import { addDims, type Dim, mulDims, unknownDim } from "../../ir/dim.ts";
 import { isIntegral } from "../../ir/dtype.ts";
-import { passAxes } from "../axes.ts";
+import { passBesideTrue } from "../axes.ts";
 import { elementOf } from "../elementwise/number.ts";
 import { isWhole } from "../elementwise/order.ts";
 import { finiteLanes } from "../lanes.ts";
@@ -45,7 +45,7 @@ function cumulativeOp(
       const named = numbersAt(context, 1)?.[0];
       if (named === undefined) return context.blockAll("walks along an axis that is not known");
       const at = normalizeAxis(named, tensorAt(context, 0).shape?.length ?? 1);
-      passAxes(context, (axis) => axis !== at, "walks along it");
+      passBesideTrue(context, (axis) => axis !== at, "walks along it");
     },
     lanes: finiteLanes,
   });

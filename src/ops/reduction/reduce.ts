@@ -147,7 +147,7 @@ function reduceAxes(context: AxisContext, { axesInputSince, zeros }: Reduction):
     const axis = axes[at];
     if (axis === undefined) continue;
     if (zeros === "neutral") context.sumOver(axis, 0);
-    else context.block(axis, "reduces it");
+    else context.takeTrue(0, at, "reduces it");
   }
   const keepDims = context.int("keepdims") !== 0;
   const ones = axes.map((axis, at) => (reduced.has(at) ? context.solver.atom(1) : axis));

@@ -1,5 +1,5 @@
 /** @file Softmax, LogSoftmax and Hardmax: rows reduced and rescaled. */
-import { passAxes } from "../axes.ts";
+import { passBesideTrue } from "../axes.ts";
 import { bounded, finiteLanes } from "../lanes.ts";
 import { defineOp, type OpDefinition, type WorkContext } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
@@ -19,7 +19,7 @@ export const softmaxOps: readonly OpDefinition[] = ["Softmax", "LogSoftmax", "Ha
     },
     axes(context) {
       const reduced = reducedAxes(context, tensorAt(context, 0).shape?.length ?? 1);
-      passAxes(context, (axis) => !reduced.has(axis), "normalizes over it");
+      passBesideTrue(context, (axis) => !reduced.has(axis), "normalizes over it");
     },
     pass: "softmax",
     lanes: type === "LogSoftmax" ? finiteLanes : (context) => bounded(context, finiteLanes(context)),

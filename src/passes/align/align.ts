@@ -4,6 +4,7 @@ import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { CostedProduct } from "../../workload/product.ts";
+import { FreshNames } from "../names.ts";
 import type { Pass, PassContext, PassNote, PassRegion, PassResult } from "../pass.ts";
 import { applyPadding } from "./apply.ts";
 import { findSurprises, type Surprise } from "./check-padded.ts";
@@ -13,7 +14,8 @@ import { paddedWork } from "./padded.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
-import { leaveRelations, safeRelations } from "./safe-relations.ts";
+import { leaveRelations, type SafeRelations, safeRelations } from "./safe-relations.ts";
+import { widerChoice } from "./wider.ts";
 
 export const align: Pass = { name: "align", safe: true, run: runAlign };
 
@@ -28,17 +30,16 @@ function runAlign(context: PassContext): PassResult {
   const names = partNames(products, relations);
   blockLeftOut(names, context.leftOut);
   const notes: PassNote[] = [];
+  const work = { products, traffic };
   for (let round = 0; round < maxRounds; round++) {
-    const choice = choosePadding(relations, freeAtoms(relations), { products, traffic }, pricing);
-    const patch = applyPadding({
-      model,
-      relations,
-      sizes: choice.sizes,
-      fills,
-      names: context.names,
-      open,
-    });
-    const surprises = patch.isEmpty ? [] : findSurprises(context.preview(patch), relations, choice.sizes);
+    const free = freeAtoms(relations);
+    const plain = choosePadding(relations, free, work, pricing);
+    const { sizes } = plain;
+    const plainPatch = applyPadding({ model, relations, sizes, fills, names: context.names, open });
+    const wider = better(widerChoice(safe, free, plain, work, pricing), plainPatch, safe, context);
+    const { choice, patch } = wider ?? { choice: plain, patch: plainPatch };
+    const surprises =
+      patch.isEmpty || wider !== undefined ? [] : findSurprises(context.preview(patch), relations, sizes);
     if (surprises.length === 0) {
       if (patch.isEmpty && round === 0 && context.leftOut === undefined) leaveRelations(facts, safe);
       const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
@@ -48,6 +49,31 @@ function runAlign(context: PassContext): PassResult {
     pushAll(notes, takeBack(surprises, choice));
   }
   return { patch: new Patch(), notes };
+}
+
+interface Made {
+  readonly choice: Choice;
+  readonly patch: Patch;
+}
+
+/**
+ * Padding with Slices and Pads inside, where the whole model is predicted to gain by it over `plain`: its kernels may be others than those
+ * that were priced one by one.
+ */
+function better(
+  choice: Choice | undefined,
+  plain: Patch,
+  { relations, fills }: SafeRelations,
+  context: PassContext,
+): Made | undefined {
+  if (choice === undefined) return undefined;
+  const { model, open, pricing } = context;
+  const { sizes } = choice;
+  const patch = applyPadding({ model, relations, sizes, fills, names: new FreshNames(model), open });
+  const [saved, without] = [context.savingOf(patch), context.savingOf(plain)];
+  if (saved.microseconds - without.microseconds < pricing.leastMicroseconds) return undefined;
+  if (pricing.mustGain && saved.low <= 0) return undefined;
+  return findSurprises(context.preview(patch), relations, sizes).length > 0 ? undefined : { choice, patch };
 }
 
 /** Forbids the padding of every component with a value that did not come out as foreseen. */
@@ -88,7 +114,20 @@ function notesOf(choice: Choice, relations: Relations): PassNote[] {
 
 function messageOf(component: Component, relations: Relations): string {
   const sizes = [...component.sizes].map(([atom, size]) => `${atom.size} to ${size}`);
-  return `padded ${summary(sizes)} in ${counted(countOf(component, relations), "product")}`;
+  const padded = `padded ${summary(sizes)} in ${counted(countOf(component, relations), "product")}`;
+  const added = addedInside(component, relations);
+  return added.length > 0 ? `${padded}, with ${added.join(" and ")} around what needs the true size` : padded;
+}
+
+/** `8 Slices`, `8 Pads`: those at inputs and outputs of the model are others. */
+function addedInside({ sizes }: Component, relations: Relations): string[] {
+  let [slices, pads] = [0, 0];
+  for (const value of relations.inner.values()) {
+    const { widened, cuts } = relations.inner.conversionsAt(value, relations.axesOf(value) ?? [], sizes);
+    slices += cuts.length;
+    if (widened.length > 0) pads += 1;
+  }
+  return [slices > 0 ? counted(slices, "Slice") : [], pads > 0 ? counted(pads, "Pad") : []].flat();
 }
 
 /** Each component that is padded; those that pad the same of the same products have one shape. */
@@ -110,6 +149,7 @@ function regionsOf(
         shape: JSON.stringify(works.map((both) => JSON.stringify(both)).sort()),
         parts: [...sizes.keys()].flatMap((atom) => names.get(atom) ?? []),
         microseconds: savesMicroseconds,
+        addsInside: addedInside(component, relations).length > 0 ? true : undefined,
       };
     });
 }

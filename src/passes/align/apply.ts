@@ -1,13 +1,10 @@
 /** @file Chosen sizes to a patch: padded constants, rewritten sizes, and conversions at the graph's edges. */
 import { type Axis, atomsOf, factorsOf, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { indexRuns } from "../../ir/axis-runs.ts";
-import { invariant } from "../../ir/errors.ts";
-import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Model, type Node, type TensorRef, type Value } from "../../ir/model.ts";
 import {
   type AttributeSpec,
   type GraphPatch,
-  type NodeSpec,
   type OpenTensor,
   Patch,
   type TensorSpec,
@@ -18,7 +15,8 @@ import { LazyBytes } from "../lazy-bytes.ts";
 import type { FreshNames } from "../names.ts";
 import { isStored } from "../stored.ts";
 import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
-import { edgeIn, edgeOut } from "./edges.ts";
+import { Drafts } from "./drafts.ts";
+import { EdgeWriter } from "./edge-writer.ts";
 import type { Fills } from "./lanes.ts";
 import { paddedFact } from "./padded.ts";
 import { PaddedTensor } from "./padded-tensor.ts";
@@ -39,24 +37,17 @@ export function applyPadding(input: ApplyInput): Patch {
   return new Applier(input).build();
 }
 
-interface NodeDraft {
-  inputs: string[] | undefined;
-  outputs: string[] | undefined;
-  opType?: string;
-  /** Nodes that compute what it reads. */
-  readonly before: NodeSpec[];
-  readonly attributes: Map<string, AttributeSpec | null>;
-}
-
 class Applier {
   readonly #input: ApplyInput;
   readonly #patch = new Patch();
   readonly #graph: GraphPatch;
-  readonly #drafts = new Map<Node, NodeDraft>();
+  readonly #edges: EdgeWriter;
+  readonly #drafts = new Drafts();
 
   constructor(input: ApplyInput) {
     this.#input = input;
     this.#graph = this.#patch.of(input.model.graph);
+    this.#edges = new EdgeWriter(input, this.#graph, this.#drafts);
   }
 
   build(): Patch {
@@ -79,8 +70,7 @@ class Applier {
     for (const shuffle of relations.shuffles) {
       if (shuffle.nodes.some((node) => this.#touchesPadding(node))) this.#writeShuffle(shuffle);
     }
-    for (const [node, draft] of this.#drafts)
-      this.#graph.nodes.set(node, [...draft.before, specOf(node, draft)]);
+    this.#drafts.writeTo(this.#graph);
     return this.#patch;
   }
 
@@ -96,7 +86,7 @@ class Applier {
       throw new Error(`tc-lint bug: constant "${value.name}" is padded, but is no tensor`);
     }
     const tensor = this.#padded(value, attribute.tensor, axes);
-    this.#draft(producer).attributes.set("value", { type: "tensor", tensor });
+    this.#drafts.of(producer).attributes.set("value", { type: "tensor", tensor });
   }
 
   #padded(value: Value, tensor: TensorRef, axes: readonly Axis[]): TensorSpec {
@@ -129,34 +119,8 @@ class Applier {
   }
 
   #padComputed(value: Value, axes: readonly Axis[]): void {
-    const { sizes, model, names } = this.#input;
-    if (!value.isInput && !value.isOutput) {
-      this.#declarePadded(value);
-      return;
-    }
-    const inner = names.make(`${value.name}_padded`);
-    const opset = model.opsets.get("") ?? 1;
-    const fact = this.#input.relations.scope.fact(value);
-    const dtype = fact?.kind === "tensor" ? fact.dtype : undefined;
-    invariant(dtype !== undefined, `"${value.name}" is padded, but its type is not known`);
-    const edge = { value, dtype, inner, axes, sizes, opset, names };
-    const { nodes, tensors } = value.isInput ? edgeIn(edge) : edgeOut(edge);
-    pushAll(value.isInput ? this.#graph.first : this.#graph.last, nodes);
-    for (const [name, tensor] of tensors) this.#graph.added.set(name, tensor);
-    this.#rename(value, inner);
-  }
-
-  /** Everything inside the graph reads and writes `name` instead of an input or output of the model. */
-  #rename(value: Value, name: string): void {
-    for (const node of value.consumers) {
-      const inputs = this.#inputsOf(node);
-      for (const [index, input] of node.inputs.entries()) if (input === value) inputs[index] = name;
-    }
-    const { producer } = value;
-    if (producer === undefined) return;
-    const draft = this.#draft(producer);
-    draft.outputs ??= producer.outputs.map((output) => output?.name ?? "");
-    draft.outputs[producer.outputs.indexOf(value)] = name;
+    if (!value.isInput && !value.isOutput) this.#declarePadded(value);
+    this.#edges.convert(value, axes);
   }
 
   #rewriteInput(node: Node, index: number, values: readonly number[]): void {
@@ -169,17 +133,17 @@ class Applier {
     const dims = fact.shape?.length === 0 ? [] : [values.length];
     const dtype = fact.dtype ?? "int64";
     this.#graph.added.set(name, { dtype, dims, bytes: new MemoryBytes(encodeNumbers(dtype, values)) });
-    this.#inputsOf(node)[index] = name;
+    this.#drafts.inputsOf(node)[index] = name;
   }
 
   /** Elements that name a size of what the node reads are taken from that: [shape…, sizes…] gathered. */
   #repeatSizes(node: Node, index: number, axes: readonly (number | undefined)[]): void {
-    const inputs = this.#inputsOf(node);
+    const inputs = this.#drafts.inputsOf(node);
     const rank = this.#input.relations.scope.shape(node.inputs[0])?.length ?? 0;
     const make = (what: string) => this.#input.names.make(`${labelOf(node)}_${what}`);
     const [shape, both, sizes, positions] = [make("shape"), make("both"), make("sizes"), make("positions")];
     this.#graph.added.set(positions, int64Tensor(axes.map((axis, at) => axis ?? rank + at)));
-    this.#draft(node).before.push(
+    this.#drafts.of(node).before.push(
       { opType: emitted.Shape, name: shape, inputs: [inputs[0] ?? ""], outputs: [shape] },
       {
         opType: emitted.Concat,
@@ -201,12 +165,12 @@ class Applier {
     const fact = positions && relations.scope.fact(positions);
     if (along === undefined || !isPadded(along, sizes) || fact?.kind !== "tensor") return;
     const dtype = fact.dtype ?? "int64";
-    const inputs = this.#inputsOf(node);
+    const inputs = this.#drafts.inputsOf(node);
     const make = (what: string) => names.make(`${labelOf(node)}_${what}`);
     const [size, remainder] = [make("size"), make("positions")];
     const bytes = new MemoryBytes(encodeNumbers(dtype, [sizeOfAxis(along)]));
     this.#graph.added.set(size, { dtype, dims: [], bytes });
-    this.#draft(node).before.push({
+    this.#drafts.of(node).before.push({
       opType: emitted.Mod,
       name: remainder,
       inputs: [inputs[index] ?? "", size],
@@ -222,11 +186,11 @@ class Applier {
     const same =
       (before?.type === "int" && before.value === value) ||
       (before?.type === "ints" && typeof value !== "number" && sameNumbers(before.values, value));
-    if (!same) this.#draft(node).attributes.set(name, spec);
+    if (!same) this.#drafts.of(node).attributes.set(name, spec);
   }
 
   #writeFloat(node: Node, name: string, value: number | undefined): void {
-    if (value !== undefined) this.#draft(node).attributes.set(name, { type: "float", value });
+    if (value !== undefined) this.#drafts.of(node).attributes.set(name, { type: "float", value });
   }
 
   /** One Gather in place of three nodes. */
@@ -234,8 +198,8 @@ class Applier {
     const [first, transpose, last] = shuffle.nodes;
     const name = this.#input.names.make(`${last.outputs[0]?.name ?? ""}_indices`);
     this.#graph.added.set(name, int64Tensor(gatherOrder(shuffle, this.#input.sizes)));
-    const data = this.#inputsOf(first)[0] ?? "";
-    const draft = this.#draft(last);
+    const data = this.#drafts.inputsOf(first)[0] ?? "";
+    const draft = this.#drafts.of(last);
     draft.inputs = [data, name];
     draft.opType = emitted.Gather;
     draft.attributes.set("axis", { type: "int", value: shuffle.axis });
@@ -256,33 +220,6 @@ class Applier {
       return axes?.some((axis) => isPadded(axis, sizes)) ?? false;
     });
   }
-
-  #inputsOf(node: Node): string[] {
-    const draft = this.#draft(node);
-    draft.inputs ??= node.inputs.map((input) => input?.name ?? "");
-    return draft.inputs;
-  }
-
-  #draft(node: Node): NodeDraft {
-    const draft = this.#drafts.get(node) ?? {
-      inputs: undefined,
-      outputs: undefined,
-      before: [],
-      attributes: new Map(),
-    };
-    this.#drafts.set(node, draft);
-    return draft;
-  }
-}
-
-function specOf(node: Node, { inputs, outputs, opType, attributes }: NodeDraft): NodeSpec {
-  return {
-    base: node,
-    attributes,
-    ...(inputs && { inputs }),
-    ...(outputs && { outputs }),
-    ...(opType && { opType }),
-  };
 }
 
 function isPadded(axis: Axis, sizes: PaddedSizes): boolean {

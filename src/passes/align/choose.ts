@@ -3,7 +3,7 @@
  * components that are solved one by one.
  */
 
-import type { Atom } from "../../ir/axis.ts";
+import type { Atom, PaddedSizes } from "../../ir/axis.ts";
 import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
@@ -30,6 +30,8 @@ export interface ChoiceOptions {
   readonly edges?: boolean;
   /** What has been priced already, with the same relations and the same cost model. */
   readonly times?: ItemTimes;
+  /** Sizes that are known to save something. */
+  readonly start?: PaddedSizes;
 }
 
 /** Solves every component of the free atoms. */
@@ -56,7 +58,7 @@ export function problemsOf(
   atoms: ReadonlySet<Atom>,
   { products, traffic }: MeasuredWork,
   pricing: Pricing,
-  { edges = true, times = new ItemTimes(relations, pricing) }: ChoiceOptions = {},
+  { edges = true, times = new ItemTimes(relations, pricing), start }: ChoiceOptions = {},
 ): Problem[] {
   const groups = new DisjointSets<Atom>();
   const touched = products.map((product) =>
@@ -80,7 +82,11 @@ export function problemsOf(
   const { traffic: between, edges: conversions } = surroundingsOf(relations, traffic);
   const around = { traffic: between, edges: edges ? conversions : new Map<Atom, readonly Value[]>() };
   return [...problems.values()].map(
-    (problem) => new Problem(relations, problem.atoms, problem.products, around, pricing, times),
+    (problem) =>
+      new Problem(relations, problem.atoms, problem.products, around, pricing, {
+        times,
+        start: start && new Map([...start].filter(([atom]) => problem.atoms.has(atom))),
+      }),
   );
 }
 
@@ -93,6 +99,10 @@ function surroundingsOf(relations: Relations, traffic: readonly TrafficStep[]): 
   }
   for (const value of relations.scope.graph.values.values()) {
     if (isStored(value, relations.scope) || !(value.isInput || value.isOutput)) continue;
+    for (const atom of freeAtomsOf([value], relations)) push(edges, atom, value);
+  }
+  for (const value of relations.inner.values()) {
+    if (value.isInput || value.isOutput) continue;
     for (const atom of freeAtomsOf([value], relations)) push(edges, atom, value);
   }
   for (const table of relations.positions.keys()) {

@@ -1,8 +1,8 @@
 /**
- * @file Where a padded axis meets a model input or output: a Pad (or zeros joined to it) or a Slice, or a Gather where
- * lanes are interleaved.
+ * @file Where a padded axis meets its true size, at a model input or output or at an operator that needs it: a Pad (or zeros joined to
+ * it) or a Slice, or a Gather where lanes are interleaved.
  */
-import { type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+import { Atom, type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { indexRuns, isPaddedAtEnd } from "../../ir/axis-runs.ts";
 import type { DType } from "../../ir/dtype.ts";
 import type { Value } from "../../ir/model.ts";
@@ -17,7 +17,11 @@ export interface Edge {
   readonly dtype: DType;
   /** Name of the padded value inside the graph. */
   readonly inner: string;
+  /** Name of the value at its true size; its own by default. */
+  readonly outer?: string;
   readonly axes: readonly Axis[];
+  /** Positions of the axes that are converted; all of them by default. */
+  readonly along?: readonly number[];
   readonly sizes: PaddedSizes;
   readonly opset: number;
   readonly names: FreshNames;
@@ -32,11 +36,11 @@ export interface Conversion {
 const padInputsSince = 11;
 const sliceInputsSince = 10;
 
-/** From a model input to its padded value. */
+/** To a padded value, from what it is at its true size: a model input. */
 export function edgeIn(edge: Edge): Conversion {
-  const { value, inner } = edge;
-  const builder = new Builder(edge, value.name);
-  const { axes, sizes } = edge;
+  const { value, inner, outer = value.name } = edge;
+  const builder = new Builder(edge, outer);
+  const { axes, sizes } = converted(edge);
   // An interleaved axis first gets one zero lane at its end, which the Gather then spreads.
   builder.pad(
     axes.map((axis) => (isPaddedAtEnd(axis, sizes) ? paddedSize(axis, sizes) - sizeOfAxis(axis) : 1)),
@@ -47,11 +51,11 @@ export function edgeIn(edge: Edge): Conversion {
   return builder.finish(inner);
 }
 
-/** From a padded value to the model output it stands for. */
+/** From a padded value to what it is at its true size: the model output it stands for. */
 export function edgeOut(edge: Edge): Conversion {
-  const { value, inner } = edge;
+  const { value, inner, outer = value.name } = edge;
   const builder = new Builder(edge, inner);
-  const { axes, sizes } = edge;
+  const { axes, sizes } = converted(edge);
   builder.slice(
     axes.map((axis) => {
       const size = sizeOfAxis(axis);
@@ -61,8 +65,18 @@ export function edgeOut(edge: Edge): Conversion {
   for (const [at, axis] of axes.entries()) {
     if (isInterleaved(axis, sizes)) builder.gather(at, placesOf(axis, sizes));
   }
-  return builder.finish(value.name);
+  return builder.finish(outer);
 }
+
+/** Axes that stay as they are in place of those that are not converted. */
+function converted({ axes, along, sizes }: Edge): {
+  readonly axes: readonly Axis[];
+  readonly sizes: PaddedSizes;
+} {
+  return { axes: axes.map((axis, at) => (along === undefined || along.includes(at) ? axis : kept)), sizes };
+}
+
+const kept: Axis = { kind: "atom", atom: new Atom(-1, 1, "it is not converted") };
 
 /** For every padded position the true one, padded lanes reading what lies behind the last. */
 function spreadOf(axis: Axis, sizes: PaddedSizes): number[] {

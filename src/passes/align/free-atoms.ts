@@ -1,14 +1,15 @@
-/** @file Atoms that may still be padded: more than one element, no reason against them. */
+/** @file Atoms that may still be padded: more than one element, no reason against them. Some of them ask for Slices and Pads. */
 import { type Atom, atomsOf } from "../../ir/axis.ts";
 import type { Value } from "../../ir/model.ts";
 import type { Relations } from "./relate.ts";
 
-/** Of the whole graph. */
+/** Those of the whole graph that nothing holds. */
 export function freeAtoms(relations: Relations): ReadonlySet<Atom> {
-  return freeAtomsOf(relations.scope.graph.values.values(), relations);
+  const all = freeAtomsOf(relations.scope.graph.values.values(), relations);
+  return new Set([...all].filter(({ held }) => held === undefined));
 }
 
-/** Those that some values have. */
+/** Those that some values have, held or not. */
 export function freeAtomsOf(values: Iterable<Value | undefined>, relations: Relations): ReadonlySet<Atom> {
   const free = new Set<Atom>();
   for (const value of values) {

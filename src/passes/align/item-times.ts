@@ -9,6 +9,7 @@ import { findOp } from "../../ops/registry.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { TrafficStep } from "../../workload/timeline.ts";
 import type { Pricing } from "../pass.ts";
+import { edgeTime } from "./edge-time.ts";
 import { LiveGrowth } from "./live-growth.ts";
 import type { LiveAxis, LiveSizes } from "./live-sizes.ts";
 import { mayGrow, paddedWork, rewrittenAttributes } from "./padded.ts";
@@ -146,12 +147,15 @@ class RewrittenTime extends SizedTime {
 export class ItemTimes {
   readonly #relations: Relations;
   readonly #pricing: Pricing;
-  readonly #known = new Map<CostedProduct | TrafficStep, Memo>();
+  readonly #areHeld: boolean;
+  readonly #known = new Map<CostedProduct | TrafficStep | Value, Memo>();
   readonly #works = new Map<string, number>();
 
-  constructor(relations: Relations, pricing: Pricing) {
+  /** @param areHeld Whether what is held may be padded as well. */
+  constructor(relations: Relations, pricing: Pricing, areHeld = false) {
     this.#relations = relations;
     this.#pricing = pricing;
+    this.#areHeld = areHeld;
   }
 
   /** Of all runs, at the sizes that `live` has when asked. */
@@ -159,7 +163,7 @@ export class ItemTimes {
     const { decomposed } = product;
     const values = [...valuesOf([product.node])];
     if (decomposed !== undefined) pushAll(values, valuesOf([decomposed.scores, decomposed.output]));
-    const axes = axesOf(values, this.#relations, mostAxes + 1);
+    const axes = this.#axesOf(values);
     const price = () => this.#productTime(product, live);
     return this.#remembered(product, axes, [product.node], live, price);
   }
@@ -168,7 +172,7 @@ export class ItemTimes {
     const [node] = step.nodes;
     const hasOwn =
       step.nodes.length === 1 && node !== undefined && findOp(node.domain, node.opType)?.work !== undefined;
-    const axes = axesOf(valuesOf(step.nodes), this.#relations, mostAxes + 1);
+    const axes = this.#axesOf(valuesOf(step.nodes));
     if (axes.length > mostAxes && !hasOwn) {
       const growth = new LiveGrowth(step, live, this.#relations, this.#pricing);
       const price = () => grownTime(step, growth, this.#pricing);
@@ -178,9 +182,15 @@ export class ItemTimes {
     return this.#remembered(step, axes, step.nodes, live, price);
   }
 
+  /** Of the nodes that padding adds at a value. */
+  edge(value: Value, live: LiveSizes): Time {
+    const price = () => edgeTime(value, live.sizes, this.#relations, this.#pricing);
+    return this.#remembered(value, this.#axesOf([value]), [], live, price);
+  }
+
   /** By everything that the price depends on: sizes of axes, and attributes that follow them. */
   #remembered(
-    item: CostedProduct | TrafficStep,
+    item: CostedProduct | TrafficStep | Value,
     axes: readonly Axis[],
     nodes: readonly Node[],
     live: LiveSizes,
@@ -199,10 +209,23 @@ export class ItemTimes {
       : new RewrittenTime(known, price, followed, rewrites, live);
   }
 
-  #knownOf(item: CostedProduct | TrafficStep): Memo {
+  #knownOf(item: CostedProduct | TrafficStep | Value): Memo {
     const known = this.#known.get(item) ?? new Memo();
     this.#known.set(item, known);
     return known;
+  }
+
+  /** Axes that may be padded, each once, and at most about as many as make a key. */
+  #axesOf(values: Iterable<Value>): readonly Axis[] {
+    const found: Axis[] = [];
+    for (const value of values) {
+      for (const axis of this.#relations.axesOf(value) ?? []) {
+        const whole = resolveAxis(axis);
+        if (mayGrow(whole, this.#areHeld) && !found.some((other) => isSame(other, whole))) found.push(whole);
+      }
+      if (found.length > mostAxes) break;
+    }
+    return found;
   }
 
   #productTime(product: CostedProduct, live: LiveSizes): number {
@@ -221,19 +244,6 @@ function* valuesOf(nodes: readonly Node[]): Generator<Value> {
     for (const value of inputs) if (value !== undefined) yield value;
     for (const value of outputs) if (value !== undefined) yield value;
   }
-}
-
-/** Axes that may be padded, each once, and at most about as many as asked for. */
-function axesOf(values: Iterable<Value>, relations: Relations, most: number): readonly Axis[] {
-  const found: Axis[] = [];
-  for (const value of values) {
-    for (const axis of relations.axesOf(value) ?? []) {
-      const whole = resolveAxis(axis);
-      if (mayGrow(whole) && !found.some((other) => isSame(other, whole))) found.push(whole);
-    }
-    if (found.length >= most) break;
-  }
-  return found;
 }
 
 /** Of resolved axes. */

@@ -48,6 +48,12 @@ export function blockUnsafe(relations: Relations, atoms: ReadonlySet<Atom>, fill
   }
 }
 
+/** Of `atoms`, those that no sum would mix into real lanes. */
+export function safeAtoms(relations: Relations, atoms: ReadonlySet<Atom>, fills: Fills): ReadonlySet<Atom> {
+  const analysis = new LaneAnalysis(relations, fills);
+  return new Set([...atoms].filter((atom) => analysis.reasonAgainst(atom) === undefined));
+}
+
 /** What a value that no node computes holds in padded lanes of an atom. */
 export type SourceLane = (value: Value, atom: Atom) => Lane;
 
@@ -97,10 +103,22 @@ export class LaneAnalysis {
       const rule = shuffleLaneAt(node, relations, lanes) ?? findOp(node.domain, node.opType)?.lanes;
       for (const [index, value] of node.outputs.entries()) {
         if (value !== undefined && positions.has(value, atom))
-          lanes.set(value, rule?.(context, index) ?? unknownLane);
+          lanes.set(
+            value,
+            this.#outputLane(value, atom, () => rule?.(context, index) ?? unknownLane),
+          );
       }
     }
     return lanes;
+  }
+
+  /** Behind what is given at its true size a Pad writes zeros. */
+  #outputLane(value: Value, atom: Atom, computed: () => Lane): Lane {
+    const given = this.#relations.inner.givenOf(value);
+    const at = this.#positions.in(value, atom);
+    const isGiven = (position: number) => given.has(position);
+    if (!at.some(isGiven)) return computed();
+    return at.every(isGiven) ? zeroLane : joinLanes([computed(), zeroLane]);
   }
 }
 
@@ -210,20 +228,25 @@ class AtomContext extends NodeContext implements LaneContext {
   }
 
   axesOfInput(index: number): readonly number[] {
-    return this.#positionsIn(this.node.inputs[index]);
+    return this.#positionsIn(this.node.inputs[index], this.#asked.relations.inner.takenBy(this.node, index));
   }
 
   axesOfOutput(index: number): readonly number[] {
-    return this.#positionsIn(this.node.outputs[index]);
+    const value = this.node.outputs[index];
+    return this.#positionsIn(value, this.#asked.relations.inner.givenOf(value));
   }
 
-  #positionsIn(value: Value | undefined): readonly number[] {
+  /** But those where the node has the true size. */
+  #positionsIn(value: Value | undefined, atTrue: ReadonlySet<number>): readonly number[] {
     const { positions, atom } = this.#asked;
-    return value === undefined ? nowhere : positions.in(value, atom);
+    const found = value === undefined ? nowhere : positions.in(value, atom);
+    return atTrue.size === 0 ? found : found.filter((position) => !atTrue.has(position));
   }
 
   laneOf(index: number): Lane | undefined {
     const value = this.node.inputs[index];
+    const atTrue = this.#asked.relations.inner.takenBy(this.node, index);
+    if (atTrue.size > 0 && this.axesOfInput(index).length === 0) return undefined;
     return value === undefined ? undefined : this.#asked.lanes.get(value);
   }
 }

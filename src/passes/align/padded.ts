@@ -10,13 +10,18 @@ import type { CostedProduct } from "../../workload/product.ts";
 import { freeAtomsOf } from "./free-atoms.ts";
 import type { Relations, Rewrite } from "./relate.ts";
 
-/** A fact with padded sizes for true ones. Symbolic axes are never padded and stay symbolic. */
-export function paddedFact(value: Value, relations: Relations, sizes: PaddedSizes): Fact | undefined {
+/** A fact with padded sizes for true ones, but at `positions`. Symbolic axes are never padded and stay symbolic. */
+export function paddedFact(
+  value: Value,
+  relations: Relations,
+  sizes: PaddedSizes,
+  positions?: ReadonlySet<number>,
+): Fact | undefined {
   const fact = relations.scope.fact(value);
   const axes = relations.axesOf(value);
   if (fact?.kind !== "tensor" || fact.shape === undefined || axes === undefined) return fact;
   const sizeAt = (dim: Dim, index: number) => {
-    const axis = axes[index];
+    const axis = positions?.has(index) ? undefined : axes[index];
     return typeof dim === "number" && axis !== undefined ? paddedSize(axis, sizes) : dim;
   };
   if (fact.shape.every((dim, index) => sizeAt(dim, index) === dim)) return fact;
@@ -29,10 +34,15 @@ class PaddedContext extends NodeContext {
   readonly #attributes: ReadonlyMap<string, number | readonly number[]>;
 
   constructor(node: Node, relations: Relations, sizes: PaddedSizes) {
-    const fact = (value: Value | undefined) =>
-      value === undefined ? undefined : paddedFact(value, relations, sizes);
-    super(node, relations.scope, node.outputs.map(fact));
-    this.#inputs = node.inputs.map(fact);
+    const { inner } = relations;
+    const fact = (value: Value | undefined, positions: ReadonlySet<number>) =>
+      value === undefined ? undefined : paddedFact(value, relations, sizes, positions);
+    super(
+      node,
+      relations.scope,
+      node.outputs.map((value) => fact(value, inner.givenOf(value))),
+    );
+    this.#inputs = node.inputs.map((value, index) => fact(value, inner.takenBy(node, index)));
     this.#attributes = rewrittenAttributes(relations.rewritesOf(node), sizes);
   }
 
@@ -62,9 +72,9 @@ export function rewrittenAttributes(
   return attributes;
 }
 
-/** Whether something in an axis may still be padded. */
-export function mayGrow(axis: Axis): boolean {
-  return atomsOf(axis).some(({ blocked }) => blocked === undefined);
+/** Whether something in an axis may still be padded, by Slices and Pads where `areHeld`. */
+export function mayGrow(axis: Axis, areHeld: boolean): boolean {
+  return atomsOf(axis).some(({ blocked, held }) => blocked === undefined && (areHeld || held === undefined));
 }
 
 /** The product's work at padded sizes; undefined where its operator cannot tell. */

@@ -12,7 +12,7 @@ import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
 import { paddedWork } from "./padded.ts";
 import type { Relations } from "./relate.ts";
-import { edgeTime } from "./traffic-time.ts";
+import { type Alike, alikeIn, candidatesOf, steps, vector } from "./sizes-tried.ts";
 
 /** Atoms decided together, and what padding them is predicted to do. */
 export interface Component {
@@ -31,17 +31,13 @@ export interface Component {
 /** What has an atom among its axes and is no product. */
 export interface Surroundings {
   readonly traffic: ReadonlyMap<Atom, readonly TrafficStep[]>;
-  /** Inputs and outputs of the model. */
+  /** Inputs and outputs of the model, and values that an operator has at their true size. */
   readonly edges: ReadonlyMap<Atom, readonly Value[]>;
 }
 
-const steps = [2, 4, 8, 16, 32, 64] as const;
-const mostGrowth = 1.5;
 const maxRounds = 4;
 /** Of the saving found, what a smaller model may keep. */
 const nearlyAll = 0.97;
-/** Halves in the 16 bytes of one load. */
-const vector = 8;
 
 /** Microseconds; less is rounding. */
 const least = 1e-9;
@@ -52,21 +48,6 @@ interface Found {
   readonly cost: number;
 }
 
-/** n, then the next multiples of 2, 4, 8, 16, 32 and 64 up to half as much again. */
-export function candidatesOf(size: number): number[] {
-  const sizes = [size];
-  // A few channels may grow to a whole vector: 3 to 4 is more than half as much again of nothing.
-  const most = Math.max(mostGrowth * size, 8);
-  let last = size;
-  for (const step of steps) {
-    // Every step is a multiple of the one before, so this never falls.
-    const padded = Math.ceil(size / step) * step;
-    if (padded > last && padded <= most) sizes.push(padded);
-    last = padded;
-  }
-  return sizes;
-}
-
 export class Problem {
   readonly #relations: Relations;
   readonly #atoms: readonly Atom[];
@@ -75,6 +56,8 @@ export class Problem {
   readonly #around: Surroundings;
   readonly #pricing: Pricing;
   readonly #times: ItemTimes;
+  /** What is known to save something. */
+  readonly #start: PaddedSizes | undefined;
   readonly #live = new LiveSizes();
   /** The time of each product, step and edge at the sizes of the moment. */
   readonly #timeOf = new Map<CostedProduct | TrafficStep | Value, Time>();
@@ -92,7 +75,7 @@ export class Problem {
     products: ReadonlyMap<CostedProduct, readonly Atom[]>,
     around: Surroundings,
     pricing: Pricing,
-    times: ItemTimes,
+    { times, start }: { readonly times: ItemTimes; readonly start?: PaddedSizes | undefined },
   ) {
     this.#relations = relations;
     this.#atoms = [...atoms].sort((a, b) => a.id - b.id);
@@ -101,6 +84,7 @@ export class Problem {
     this.#around = around;
     this.#pricing = pricing;
     this.#times = times;
+    this.#start = start;
     this.#candidates = new Map(this.#atoms.map((atom) => [atom, candidatesOf(atom.size)]));
     this.#movable = this.#atoms.filter((atom) => this.#candidatesOf(atom).length > 1);
     if (this.#movable.length === 0) {
@@ -118,7 +102,9 @@ export class Problem {
     if (this.#movable.length === 0) return this.#left();
     const before = this.#cost(none);
     const vectors = this.#allMultiplesOf(vector);
-    const best = this.#bestFrom(vectors.size === 0 ? [none] : [none, vectors], before);
+    const starts = vectors.size === 0 ? [none] : [none, vectors];
+    if (this.#start !== undefined) starts.push(this.#start);
+    const best = this.#bestFrom(starts, before);
     const kept = this.#plainest(this.#settle(this.#shed(best.sizes), before));
     const saved = before - this.#cost(kept);
     const pays = saved >= this.#pricing.leastMicroseconds && saved > least;
@@ -152,12 +138,15 @@ export class Problem {
   #plainest(best: Map<Atom, number>): Map<Atom, number> {
     let kept = best;
     let keptCost: number | undefined;
-    for (const [atom, size] of best) {
+    for (const alike of alikeIn(best)) {
+      const [[atom, size]] = alike;
       const next = Math.ceil(atom.size / vector) * vector;
       if (size <= next) continue;
       const plain = new Map(kept);
-      if (next === atom.size) plain.delete(atom);
-      else plain.set(atom, next);
+      for (const [each] of alike) {
+        if (next === atom.size) plain.delete(each);
+        else plain.set(each, next);
+      }
       const plainCost = this.#cost(plain);
       keptCost ??= this.#cost(kept);
       if (plainCost - keptCost <= this.#uncertainty(plain, kept)) [kept, keptCost] = [plain, plainCost];
@@ -255,21 +244,31 @@ export class Problem {
     // What is given up must not be worth making in a round of its own.
     const givenUp = Math.min((1 - nearlyAll) * (before - cost), this.#pricing.leastMicroseconds / 2);
     const most = cost + givenUp;
-    for (const [atom, size] of best) {
-      const around = this.#costAround(atom);
+    for (const alike of alikeIn(best)) {
+      const [[atom, size]] = alike;
       for (const smaller of this.#candidatesOf(atom)) {
         if (smaller >= size) break;
         if (smaller === atom.size || smaller % vector !== 0) continue;
-        this.#live.set(atom, smaller);
-        const changed = cost + this.#costAround(atom) - around;
+        const changed = this.#costWith(alike, smaller, cost);
         if (changed <= most) {
           cost = changed;
           break;
         }
-        this.#live.set(atom, size);
+        for (const [each] of alike) this.#live.set(each, size);
       }
     }
     return new Map(this.#live.sizes);
+  }
+
+  /** What all takes once some atoms have another size, given what it takes now. */
+  #costWith(atoms: Alike, size: number, before: number): number {
+    let cost = before;
+    for (const [atom] of atoms) {
+      const around = this.#costAround(atom);
+      this.#live.set(atom, size);
+      cost += this.#costAround(atom) - around;
+    }
+    return cost;
   }
 
   #cost(sizes: PaddedSizes): number {
@@ -310,8 +309,7 @@ export class Problem {
   }
 
   #edgeTime(value: Value): Time {
-    const microseconds = () => edgeTime(value, this.#live.sizes, this.#relations, this.#pricing);
-    return this.#timeOf.get(value) ?? this.#keep(value, { microseconds });
+    return this.#timeOf.get(value) ?? this.#keep(value, this.#times.edge(value, this.#live));
   }
 
   #keep(item: CostedProduct | TrafficStep | Value, time: Time): Time {

@@ -16,6 +16,7 @@ import { ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { Hearsay } from "./declared-only.ts";
 import { reasonAgainst } from "./fixed-values.ts";
+import { InnerEdges } from "./inner-edges.ts";
 import { RelationContext } from "./relation-context.ts";
 import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
 import { StandIns } from "./stand-ins.ts";
@@ -81,6 +82,8 @@ export interface Relations {
   rewritesOf(node: Node): readonly Rewrite[];
   readonly fills: readonly Fill[];
   readonly shuffles: readonly RelatedShuffle[];
+  /** What is taken and given at its true size. */
+  readonly inner: InnerEdges;
 }
 
 /** Relations of the main graph. What subgraphs and function bodies read is blocked. */
@@ -96,6 +99,7 @@ export class RelationBuilder {
   readonly rewrites: Rewrite[] = [];
   readonly fills: Fill[] = [];
   readonly shuffles: RelatedShuffle[] = [];
+  readonly inner = new InnerEdges();
   /** Axes that are padded as one atom or not at all. */
   readonly whole: { readonly axis: Axis; readonly reason: string }[] = [];
   readonly #scope: Scope;
@@ -199,6 +203,7 @@ export class RelationBuilder {
       rewritesOf: (node) => rewrites.get(node) ?? noRewrites,
       fills: this.fills,
       shuffles: this.shuffles,
+      inner: this.inner,
     };
   }
 

@@ -2,16 +2,19 @@
 import { NodeContext } from "../../facts/context.ts";
 import type { Axis, PaddedSizes } from "../../ir/axis.ts";
 import type { AxisSolver } from "../../ir/axis-solver.ts";
-import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
+import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
 import { isStored } from "../stored.ts";
 import { elementsRead } from "./elements-read.ts";
+import { canPad, canSlice } from "./inner-edges.ts";
 import { isNotNegative } from "./not-negative.ts";
 import type { RelationBuilder } from "./relate.ts";
 
 export class RelationContext extends NodeContext implements AxisContext {
   readonly #builder: RelationBuilder;
   readonly #read = new Set<number>();
+  /** Axes of outputs at their true size. */
+  readonly #given = new Set<Axis>();
 
   constructor(node: Node, builder: RelationBuilder) {
     super(node, builder.scope, builder.scope.outputsOf(node));
@@ -30,7 +33,17 @@ export class RelationContext extends NodeContext implements AxisContext {
 
   setAxes(index: number, axes: readonly Axis[]): void {
     const value = this.node.outputs[index];
-    if (value !== undefined) this.#builder.setAxes(value, axes, this.node);
+    if (value === undefined) return;
+    this.#builder.setAxes(value, axes, this.node);
+    for (const [position, axis] of axes.entries())
+      if (this.#given.has(axis)) this.#giveBehind(value, position, axis);
+  }
+
+  /** Where no Pad can stand behind, the axis is blocked. */
+  #giveBehind(value: Value, position: number, axis: Axis): void {
+    const { inner, scope } = this.#builder;
+    if (canPad(value, position, scope)) inner.give(value, position);
+    else this.solver.block(axis, "its operator gives it at its true size");
   }
 
   /** An input whose axes its operator does not ask for is a parameter: a list of sizes, of axes, of scales. */
@@ -109,6 +122,22 @@ export class RelationContext extends NodeContext implements AxisContext {
 
   fixed(size: number, verb: string): Axis {
     return this.solver.atom(size, this.#told(verb));
+  }
+
+  takeTrue(index: number, position: number, verb: string): void {
+    const axis = this.axesOf(index)?.[position];
+    const value = this.node.inputs[index];
+    if (axis === undefined || value === undefined) return;
+    const { inner, scope } = this.#builder;
+    if (!canSlice(value, position, scope)) return this.block(axis, verb);
+    inner.take(this.node, index, position);
+    this.solver.hold(axis, this.#told(verb));
+  }
+
+  giveTrue(size: number, verb: string): Axis {
+    const axis = this.solver.heldAtom(size, this.#told(verb));
+    this.#given.add(axis);
+    return axis;
   }
 
   blockAll(verb: string): void {

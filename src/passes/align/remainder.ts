@@ -17,15 +17,17 @@ import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 import { safeRelations } from "./safe-relations.ts";
 import { Together } from "./together.ts";
+import { heldAtoms } from "./wider.ts";
 
 export interface Reason {
   /**
    * `forbidden`: it would be another function. The others: it may be padded, and does not pay; `other-axis` where another axis of the
-   * same product does.
+   * same product does, `inside` where Slices and Pads inside the graph are what it takes.
    */
   readonly kind:
     | "forbidden"
     | "elsewhere"
+    | "inside"
     | "edges"
     | "neighbours"
     | "min-saving"
@@ -56,36 +58,52 @@ export function explainer({
   told,
   leftOut,
 }: RemainderInput): (product: CostedProduct) => Reason {
-  const { relations } = safeRelations(facts);
+  const safe = safeRelations(facts);
+  const { relations } = safe;
   if (leftOut !== undefined) blockLeftOut(partNames(work.products, relations), leftOut);
   const place = { relations, atoms: freeAtoms(relations), work };
   // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
   const unbounded = { ...pricing, leastMicroseconds: 0 };
   const times = new ItemTimes(relations, unbounded);
   const paying = new Together(place, unbounded, { times }, told?.pricing);
-  const inside = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
+  const atEnds = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
+  const held = once(() => (pricing.inside === undefined ? none : heldAtoms(safe, work.products)));
   return (product) => {
     if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);
-    if (blocked.length > 0) return { kind: "forbidden", message: `blocked: ${blocked.join("; ")}` };
+    if (blocked.length > 0) {
+      const message = `blocked: ${blocked.join("; ")}`;
+      return isHeld(product, relations, held())
+        ? { kind: "inside", message: `${message}; ${notInside}` }
+        : { kind: "forbidden", message };
+    }
     const component = paying.of(product);
     if (component !== undefined && paying.isPadded(product))
       return component.savesMicroseconds < pricing.leastMicroseconds
         ? asPart(product, component, paying, (whole) => tooLittle(whole, pricing, told))
         : otherAxis;
-    for (const solved of [() => paying, inside]) {
+    for (const solved of [() => paying, atEnds]) {
       const unsure = solved().of(product);
       if (unsure?.isUncertain === true)
         return asPart(product, unsure, solved(), (whole) => mayBeNothing(unsure, whole, told));
     }
-    if (inside().isPadded(product)) {
+    if (atEnds().isPadded(product)) {
       const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
       return { kind: "edges", message };
     }
     const message = "padding costs more in the layers that it goes through than it saves here";
     return { kind: "neighbours", message };
   };
+}
+
+const none: ReadonlySet<Atom> = new Set();
+const notInside = "Slices in front of that and Pads behind are not sure to pay";
+
+/** Whether what is off the multiple in a product could be padded with Slices and Pads. */
+function isHeld(product: CostedProduct, relations: Relations, held: ReadonlySet<Atom>): boolean {
+  const stay = misalignedAxes(product, relations).filter((axis) => !isFree(axis));
+  return stay.length > 0 && stay.every((axis) => atomsOf(axis).some((atom) => held.has(atom)));
 }
 
 /** Products of one component are padded together: what that saves is said of each of them, and is one saving. */
@@ -144,13 +162,22 @@ function tooLittle(
 
 /** `97: LogSoftmax "p" normalizes over it`: what forbids padding the axes that are off the multiple. */
 function blocksOf(product: CostedProduct, relations: Relations): string[] {
-  const misaligned = new Set(contiguousAxes(product.sizes).filter((size) => size % multiple !== 0));
-  const reasons = matrixAxes(product, relations)
-    .filter((axis) => misaligned.has(sizeOfAxis(axis)) && !isFree(axis))
+  const misaligned = misalignedSizes(product);
+  const reasons = misalignedAxes(product, relations)
+    .filter((axis) => !isFree(axis))
     .flatMap((axis) => atomsOf(axis).flatMap((atom) => reasonAgainst(atom)));
   if (misaligned.size === 1 && misaligned.has(1))
     reasons.push("1: a single element, which may stand for many");
   return [...new Set(reasons)];
+}
+
+function misalignedSizes({ sizes }: CostedProduct): ReadonlySet<number> {
+  return new Set(contiguousAxes(sizes).filter((size) => size % multiple !== 0));
+}
+
+function misalignedAxes(product: CostedProduct, relations: Relations): Axis[] {
+  const misaligned = misalignedSizes(product);
+  return matrixAxes(product, relations).filter((axis) => misaligned.has(sizeOfAxis(axis)));
 }
 
 /** Axes of the product's matrices: channels of a convolution, not its taps and positions. */
@@ -170,11 +197,12 @@ function matrixAxes({ nodes, sizes }: CostedProduct, relations: Relations): Axis
 
 /** One atom that may grow makes the whole axis a multiple of what it is padded to. */
 function isFree(axis: Axis): boolean {
-  return atomsOf(axis).some(({ size, blocked }) => blocked === undefined && size > 1);
+  return atomsOf(axis).some(({ size, blocked, held }) => (blocked ?? held) === undefined && size > 1);
 }
 
-function reasonAgainst({ size, blocked }: Atom): string[] {
-  return blocked === undefined || size === 1 ? [] : [`${size}: ${blocked}`];
+function reasonAgainst({ size, blocked, held }: Atom): string[] {
+  const reason = blocked ?? held;
+  return reason === undefined || size === 1 ? [] : [`${size}: ${reason}`];
 }
 
 /** Halves in the 16 bytes of one load. */

@@ -1,5 +1,5 @@
-/** @file What padding costs beside products: wider passes over memory, and conversions at the model's inputs and outputs. */
-import { type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
+/** @file What padding costs in kernels between products: wider passes over memory. */
+import type { PaddedSizes } from "../../ir/axis.ts";
 import type { Value } from "../../ir/model.ts";
 import type { TrafficWork } from "../../ops/work.ts";
 import { type Extent, extentOf, passOver } from "../../workload/extent.ts";
@@ -7,12 +7,9 @@ import type { TrafficStep } from "../../workload/timeline.ts";
 import { leaves, readsOf } from "../../workload/traffic.ts";
 import type { Pricing } from "../pass.ts";
 import { isStored } from "../stored.ts";
-import { isInterleaved } from "./edges.ts";
 import { paddedFact, paddedTraffic } from "./padded.ts";
 import type { Relations } from "./relate.ts";
 
-/** Indices of a Gather are written into the model, one for each position: no saving is worth more of them. */
-const maxGathered = 1 << 24;
 export const unpadded: PaddedSizes = new Map();
 
 /** Microseconds that one kernel between products takes, all its runs. */
@@ -36,47 +33,6 @@ export function grownTime(step: TrafficStep, growth: Growth, pricing: Pricing): 
   return pricing.estimate(widened(step, growth), step.detail) * step.runs;
 }
 
-/**
- * Microseconds of the nodes that padding a value adds to the graph: the Pad or the Slice where it is an input or an output of
- * the model, the Mod of positions in a table that may count from its end.
- */
-export function edgeTime(value: Value, sizes: PaddedSizes, relations: Relations, pricing: Pricing): number {
-  const counted = positionsTime(value, sizes, relations, pricing);
-  return isStored(value, relations.scope)
-    ? counted
-    : counted + conversionTime(value, sizes, relations, pricing);
-}
-
-function positionsTime(value: Value, sizes: PaddedSizes, relations: Relations, pricing: Pricing): number {
-  let time = 0;
-  for (const { node, index, axis } of relations.positions.get(value) ?? []) {
-    const along = relations.axesOf(value)?.[axis];
-    const positions = node.inputs[index];
-    if (along === undefined || positions === undefined || paddedSize(along, sizes) === sizeOfAxis(along))
-      continue;
-    const extent = paddedExtent(positions, unpadded, relations, pricing);
-    if (extent !== undefined) time += pricing.estimate(passOver(extent, "elementwise"), pricing.repeating);
-  }
-  return time;
-}
-
-function conversionTime(value: Value, sizes: PaddedSizes, relations: Relations, pricing: Pricing): number {
-  const axes = relations.axesOf(value) ?? [];
-  if (!value.isInput && !value.isOutput) return 0;
-  if (axes.every((axis) => paddedSize(axis, sizes) === sizeOfAxis(axis))) return 0;
-  const plain = paddedExtent(value, unpadded, relations, pricing);
-  const padded = paddedExtent(value, sizes, relations, pricing);
-  if (plain === undefined || padded === undefined) return 0;
-  // A Pad reads the true lanes, a Slice no others.
-  const copy = value.isInput
-    ? { ...passOver(padded, "copy"), bytesRead: plain.bytes, bytesWritten: padded.bytes }
-    : passOver(plain, "copy");
-  const converted = pricing.estimate(copy, { variant: value.isInput ? "pad" : "slice" });
-  const gathered = axes.filter((axis) => isInterleaved(axis, sizes));
-  if (gathered.some((axis) => paddedSize(axis, sizes) > maxGathered)) return Number.POSITIVE_INFINITY;
-  return converted + (gathered.length > 0 ? pricing.estimate(copy, { variant: "gather" }) : 0);
-}
-
 /** What padding adds to a kernel. */
 export interface Growth {
   /** Bytes. */
@@ -86,14 +42,15 @@ export interface Growth {
   readonly largest: { readonly plain: Extent; readonly padded: Extent } | undefined;
 }
 
-/** What a value takes at padded sizes. */
+/** What a value takes at padded sizes, but along the axes `atTrue`. */
 export function paddedExtent(
   value: Value,
   sizes: PaddedSizes,
   relations: Relations,
   { bindings }: Pricing,
+  atTrue?: ReadonlySet<number>,
 ): Extent | undefined {
-  return extentOf(paddedFact(value, relations, sizes), bindings);
+  return extentOf(paddedFact(value, relations, sizes, atTrue), bindings);
 }
 
 /** Values that a kernel reads from elsewhere, and those that it makes: some are written, others stay inside. */

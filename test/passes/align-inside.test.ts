@@ -1,0 +1,140 @@
+/** Slices and Pads inside a graph, around operators that need their operands' true size. */
+import { describe, expect, it } from "vitest";
+import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { type FixedModel, type FixSettings, runPasses } from "../../src/fix/pipeline.ts";
+import { stacks } from "../../src/hardware/stacks.ts";
+import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
+import { align } from "../../src/passes/align/align.ts";
+import { priceModel } from "../../src/workload/workload.ts";
+import { settingsFor } from "../fix/models.ts";
+import { bytesOfModel, type Feeds, floats, operators, run } from "./folding.ts";
+import { expectClose, weight } from "./padding.ts";
+
+const rows = 2048;
+const width = 515;
+const feed: Feeds = { x: floats([rows, width]) };
+
+function graphOf(build: (graph: GraphBuilder, x: string) => readonly string[]): Uint8Array {
+  return model({ name: "inside", opset: 17 }, (graph) => {
+    for (const output of build(graph, graph.input("x", [rows, width]))) graph.output(output);
+  });
+}
+
+/** LayerNormalization, two products with a Relu between, and what went in added. */
+function block(graph: GraphBuilder, x: string, seed: number): string {
+  const scale = weight(graph, [width], seed);
+  const normal = graph.node("LayerNormalization", [x, scale, weight(graph, [width], seed + 1)]);
+  const up = graph.node("MatMul", [normal, weight(graph, [width, 1030], seed + 2)]);
+  const down = graph.node("MatMul", [graph.node("Relu", [up]), weight(graph, [1030, width], seed + 3)]);
+  return graph.node("Add", [x, down]);
+}
+
+function logits(graph: GraphBuilder, x: string): string {
+  return graph.node("MatMul", [x, weight(graph, [width, 1027])]);
+}
+
+const onCudnn = settingsFor([align]);
+/** Where each Slice and Pad is a kernel. */
+const settings: FixSettings = { ...onCudnn, target: { ...onCudnn.target, stack: stacks["ort-cuda"] } };
+
+function fixed(bytes: Uint8Array, asked: FixSettings = settings): FixedModel {
+  return runPasses(modelFromBytes(bytes), asked);
+}
+
+async function expectSame(bytes: Uint8Array, { model: after }: FixedModel): Promise<void> {
+  expectClose(await run(bytes, feed), await run(bytesOfModel(after), feed), 2e-5);
+}
+
+function timeOf(of: OpenModel): number {
+  return priceModel(of, settings).timeline.microseconds;
+}
+
+function count(of: OpenModel, type: string): number {
+  return operators(of).filter((each) => each === type).length;
+}
+
+describe("a residual stream that is normalized", () => {
+  const bytes = graphOf((graph, x) => [block(graph, block(graph, block(graph, x, 1), 11), 21)]);
+
+  it("is padded, and computes the same", async () => {
+    const result = fixed(bytes);
+    // Two of the normalizations read a Slice, the first the input as it is; one Slice and one Pad are at the model's ends.
+    expect([count(result.model, "Slice"), count(result.model, "Pad")]).toEqual([3, 4]);
+    await expectSame(bytes, result);
+  });
+
+  it("saves what is said, Slices and Pads counted", () => {
+    const { model: after, notes } = fixed(bytes);
+    const promised = notes.reduce((total, { microseconds = 0 }) => total + microseconds, 0);
+    expect(promised).toBeCloseTo(timeOf(modelFromBytes(bytes)) - timeOf(after), 0);
+    expect(notes.map(({ message }) => message).join()).toContain(
+      "with 2 Slices and 3 Pads around what needs the true size",
+    );
+  });
+
+  it("stays as it is where that is padded already", () => {
+    const { model: after } = fixed(bytes);
+    expect(runPasses(after, settings).changed).toBe(false);
+  });
+
+  it("keeps its width where nothing may be put inside", () => {
+    const { model: after } = fixed(bytes, { ...settings, padsAtEnds: true });
+    expect([count(after, "Slice"), count(after, "Pad")]).toEqual([0, 0]);
+  });
+});
+
+describe("logits that are compared", () => {
+  it("are padded, and sliced once for all who compare them", async () => {
+    const bytes = graphOf((graph, x) => {
+      const wide = logits(graph, x);
+      const best = graph.node("ArgMax", [wide], { axis: -1 }, { outputs: ["best"] });
+      const place = graph.node("Cast", [best], { to: 1 }, { outputs: ["place"] });
+      return [place, graph.node("LogSoftmax", [wide], { axis: -1 }, { outputs: ["log"] })];
+    });
+    const result = fixed(bytes);
+    expect(count(result.model, "Slice")).toBe(1);
+    expect(count(result.model, "Pad")).toBe(1);
+    await expectSame(bytes, result);
+  });
+
+  it("are given out as they are compared, by one Slice", async () => {
+    const bytes = graphOf((graph, x) => {
+      const wide = graph.node("MatMul", [x, weight(graph, [width, 1027])], {}, { outputs: ["wide"] });
+      return [wide, graph.node("Softmax", [wide], { axis: -1 }, { outputs: ["share"] })];
+    });
+    const result = fixed(bytes);
+    expect(operators(result.model).filter((type) => type === "Slice")).toHaveLength(1);
+    await expectSame(bytes, result);
+  });
+
+  it("keep their size where a Slice costs more than it saves", () => {
+    const few = model({ name: "few", opset: 17 }, (graph) => {
+      const x = graph.input("x", [4, 64]);
+      const wide = graph.node("MatMul", [x, weight(graph, [64, 67])]);
+      graph.node("ArgMax", [wide], { axis: -1 }, { outputs: ["best"] });
+      graph.output("best", "int64");
+    });
+    expect(fixed(few).changed).toBe(false);
+  });
+
+  it("keep their size where they are compared in the file's own subgraph", () => {
+    const bytes = model({ name: "inside", opset: 17 }, (graph) => {
+      const wide = logits(graph, graph.input("x", [rows, width]));
+      const branch = graph.inner("then");
+      branch.node("Softmax", [wide], { axis: -1 }, { outputs: ["share"] });
+      branch.output("share");
+      const other = graph.inner("else");
+      other.node("LogSoftmax", [wide], { axis: -1 }, { outputs: ["log"] });
+      other.output("log");
+      const isAsked = graph.input("asked", [], "bool");
+      graph.node(
+        "If",
+        [isAsked],
+        { then_branch: { graph: branch }, else_branch: { graph: other } },
+        { outputs: ["y"] },
+      );
+      graph.output("y");
+    });
+    expect(count(fixed(bytes).model, "Slice")).toBe(0);
+  });
+});
