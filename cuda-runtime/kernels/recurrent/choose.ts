@@ -8,7 +8,12 @@ import { type CellKind, cells, type GateFunction } from "./cells.ts";
 
 /** `kept`: pairs of steps along k, of 32 hidden units, whose part of R is in registers; `blocks`: of a cluster, warps of one. */
 export type RecurrentWay =
-  | { readonly kind: "tensor"; readonly kept: number; readonly blocks: number; readonly warps: number }
+  | {
+      readonly kind: "tensor";
+      readonly kept: 3 | 4 | 8;
+      readonly blocks: 1 | 2 | 4 | 8;
+      readonly warps: number;
+    }
   | { readonly kind: "sequence" }
   | { readonly kind: "step" };
 
@@ -74,12 +79,15 @@ const pairUnits = 32;
 /** Of two states. */
 const barrierBytes = 16;
 const unitsOfWarp = 8;
-/** Of the kernels that are built: pairs in registers, and warps that registers are left for. */
+/** Of the kernels that are built: pairs in registers, registers of a thread, and warps that these are left for. */
 const keptRows = [
-  { kept: 3, maxWarps: 16 },
-  { kept: 4, maxWarps: 12 },
-  { kept: 8, maxWarps: 8 },
+  { kept: 3, registers: 128, maxWarps: 16 },
+  { kept: 4, registers: 168, maxWarps: 12 },
+  { kept: 8, registers: 256, maxWarps: 8 },
 ] as const;
+const registersOfMultiprocessor = 65_536;
+/** By blocks of a cluster, of the multiprocessors what such clusters find: those of one lie together. */
+const shareOfClusters = { 1: 1, 2: 1, 4: 0.96, 8: 0.92 } as const;
 const clusterSizes = [1, 2, 4, 8] as const;
 
 /** States of an unbounded function may leave the range of two halves. */
@@ -109,7 +117,7 @@ function* tensorWays(
   sizes: RecurrentSizes,
   target: PlanTarget,
 ): Generator<RecurrentWay & { kind: "tensor" }> {
-  for (const blocks of target.features.clusters ? clusterSizes : [1]) {
+  for (const blocks of target.features.clusters ? clusterSizes : ([1] as const)) {
     const warps = Math.ceil(Math.ceil(sizes.hidden / unitsOfWarp) / blocks);
     for (const { kept, maxWarps } of keptRows) {
       const way = { kind: "tensor", kept, blocks, warps } as const;
@@ -118,29 +126,54 @@ function* tensorWays(
   }
 }
 
-/** Clocks of a step: of gates and what passes the state on, in one block and in a cluster; of a product that another waits for. */
-const stepClocks = { block: 600, cluster: 1100 };
-const productLatencyClocks = 33;
-const productClocks = 8;
-const sharedBytesPerClock = 128;
+/**
+ * Clocks of a step: at all, in a cluster, for each gate, for each gate of a warp's scheduler, for each pair along k, and for each clock of shared
+ * memory; and before the first step for each piece of R in registers and in shared memory. Fitted to 266 timings of LSTM, GRU and RNN on an H100
+ * (bench/measurements/h100-recurrent.jsonl): 9 of 10 within 10 %.
+ */
+const rates = {
+  ...{ step: 628, cluster: 176, gate: 54, gateOfWarp: 19.5, pair: 43, shared: 1.05 },
+  ...{ kept: 352, other: 515 },
+} as const;
+const schedulers = 4;
 
+/** Blocks that share a multiprocessor take turns for its schedulers and its shared memory. */
 function tensorMicroseconds(
   way: RecurrentWay & { kind: "tensor" },
   { cell, steps, batch, hidden, directions }: RecurrentSizes,
-  { launchMicroseconds, clocksPerMicrosecond, multiprocessors, bytesPerClock }: PlanTarget,
+  target: PlanTarget,
 ): number {
   const { kept, blocks, warps } = way;
-  const tiles = tilesOf(cell);
+  const { gates } = cells[cell];
+  const pieces = 2 * tilesOf(cell);
   const pairs = Math.ceil(hidden / pairUnits);
-  const issue = Math.ceil(warps / 4) * pairs * 2 * tiles * productClocks;
-  const fragments = warps * Math.max(0, pairs - kept) * 2 * tiles * 512;
-  const shared = (fragments + warps * pairs * 512) / sharedBytesPerClock;
-  const product = Math.max(issue, shared, pairs * productLatencyClocks);
-  const rows = warps * unitsOfWarp * 2 * tiles * pairs * pairUnits;
-  const start = (rows * 2) / bytesPerClock.l2 + 2000;
+  const others = Math.max(0, pairs - kept);
   const all = blocks * directions * Math.ceil(batch / tensorSequences);
-  const clocks = start + steps * (product + stepClocks[blocks > 1 ? "cluster" : "block"]);
-  return launchMicroseconds + (Math.ceil(all / multiprocessors) * clocks) / clocksPerMicrosecond;
+  const places = Math.floor(shareOfClusters[blocks] * target.multiprocessors);
+  const resident = residentBlocks(way, tensorSharedBytes(way, { cell, hidden }), target);
+  const beside = Math.min(resident, Math.ceil(all / places));
+  const shared = (beside * warps * (others * pieces + pairs) * 512) / 128;
+  const step =
+    rates.step +
+    (blocks > 1 ? rates.cluster : 0) +
+    rates.gate * gates +
+    rates.gateOfWarp * gates * Math.ceil((beside * warps) / schedulers) +
+    rates.pair * pairs +
+    rates.shared * shared;
+  const start = (rates.kept * kept + rates.other * others) * pieces;
+  const waves = Math.ceil(all / (places * beside));
+  return target.launchMicroseconds + (waves * (start + steps * step)) / target.clocksPerMicrosecond;
+}
+
+function residentBlocks(
+  { kept, warps }: RecurrentWay & { kind: "tensor" },
+  sharedBytes: number,
+  target: PlanTarget,
+): number {
+  const registers = keptRows.find((row) => row.kept === kept)?.registers ?? 256;
+  const byRegisters = registersOfMultiprocessor / (registers * 32 * warps);
+  const byShared = target.sharedBytes / (sharedBytes + target.reservedSharedBytes);
+  return Math.max(1, Math.floor(Math.min(byRegisters, byShared)));
 }
 
 // CUDA cores -----------------------------------------------------------------------------------------------------------
@@ -161,12 +194,21 @@ function sequenceMicroseconds(sizes: RecurrentSizes, target: PlanTarget): number
   return launchMicroseconds + waves * steps * (sequenceStepMicroseconds + reading + waiting);
 }
 
-/** Of one time step: R from the cache by all multiprocessors, and a warp's sums and gates. */
+/**
+ * Of a launch a step, microseconds for each gate and for each round of loads of R; against their instructions, what all warps take. Fitted to 42 sizes
+ * of LSTM, GRU and RNN on an H100 (the same file).
+ */
+const stepRates = { gate: 0.31, round: 0.066, instructions: 2.1 } as const;
+
+/** Of one time step, all of its launches: a warp has a unit of some sequences, its sums and its gates. */
 export function stepLaunchesMicroseconds(sizes: RecurrentSizes, target: PlanTarget): number {
   const { cell, hidden, batch, directions } = sizes;
-  const tiles = Math.ceil(batch / lanesOf(sizes));
-  const reading = (directions * tiles * bytesOfR(sizes)) / target.bandwidth.l2;
-  const waiting = waitMicroseconds(Math.ceil(hidden / 128) + unitRounds, target);
-  const launches = cells[cell].stepKernels.length;
-  return launches * (target.launchMicroseconds + waiting) + reading;
+  const { gates, stepKernels } = cells[cell];
+  const lanes = lanesOf(sizes);
+  const rounds = Math.ceil(hidden / 32);
+  const warps = directions * Math.ceil(batch / lanes) * hidden;
+  const instructions = warps * (gates * lanes * (10 + 2 * rounds) + 100);
+  const issued = instructions / (schedulers * target.multiprocessors * target.clocksPerMicrosecond);
+  const waiting = stepRates.gate * gates + stepRates.round * rounds;
+  return stepKernels.length * target.launchMicroseconds + waiting + stepRates.instructions * issued;
 }

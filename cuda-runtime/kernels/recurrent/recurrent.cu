@@ -66,8 +66,10 @@ __device__ __forceinline__ void finish(const RecurrentParams& p, const Place& pl
       float total[4];
       #pragma unroll
       for (int g = 0; g < Traits::kCount; ++g) total[g] = in[g] + product[g];
-      float* cell = p.c + (static_cast<int64_t>(place.direction) * p.batch + sequence) * p.hidden + place.unit;
-      result = lstmUnit(gates, place.unit, total, *cell);
+      float* at = p.c + (static_cast<int64_t>(place.direction) * p.batch + sequence) * p.hidden + place.unit;
+      float cell = *at;
+      result = lstmUnit(gates, place.unit, total, cell);
+      *at = cell;
     } else if constexpr (CELL == kRnn) {
       result = gates.of(in[0] + product[0], 0);
     } else if constexpr (CELL == kGruCandidate) {
