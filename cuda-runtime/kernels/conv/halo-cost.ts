@@ -23,8 +23,11 @@ const rates = {
   dramShare: 0.545,
 } as const;
 
-/** Clocks of a tile's end for each of its results more, where fewer than eight are stored at once. */
-const narrowStoreClocks = { 8: 0, 2: 0.1, 1: 0.16 } as const;
+/**
+ * Where fewer than eight results are stored at once: clocks of a tile's end for each of its results more; of a single patch for each block that there is more
+ * of than multiprocessors have room for, which disturb each other. Of 40 layers of 12 to 120 filters in models on an H100.
+ */
+const narrow = { ofResult: { 8: 0, 2: 0.14, 1: 0.16 }, ofBlock: 3500, room: 0.4 } as const;
 
 /**
  * The same of a single patch a block, which one group of warps multiplies, waiting for each step: fitted to 26 layers of an H100 in the same
@@ -53,12 +56,17 @@ export function haloMicroseconds(
   const tiles = Math.ceil(work.patches / patches) * Math.ceil(problem.filters / filters);
   const clocks =
     patches === 1
-      ? singleClocks(tiles, steps, halo, target)
+      ? singleClocks(tiles, steps, halo, target) + narrowClocks(problem, tiles, target)
       : patchesClocks(problem, work, halo, { tiles, steps }, target);
   const weights = 2 * problem.filters * problem.taps * problem.channels;
   const moved = problem.inputBytes + problem.outputBytes + weights;
   const memory = moved / (rates.dramShare * target.bandwidth.dram);
   return target.launchMicroseconds + Math.max(clocks / target.clocksPerMicrosecond, memory);
+}
+
+function narrowClocks(problem: ConvProblem, tiles: number, { multiprocessors }: PlanTarget): number {
+  if (storeWidthOf(problem) === 8) return 0;
+  return narrow.ofBlock * Math.max(0, tiles / multiprocessors - narrow.room);
 }
 
 function singleClocks(
@@ -87,7 +95,7 @@ function patchesClocks(
   const row = channels === 64 && blocks > 1 ? rates.sharedRow : rates.row[channels];
   const fetched = ((patches * work.positions) / problem.taps + filters) * row;
   const ofSteps = steps * (Math.max(products, fetched) + rates.step / blocks);
-  const ofResult = rates.endOfResult + narrowStoreClocks[storeWidthOf(problem)];
+  const ofResult = rates.endOfResult + narrow.ofResult[storeWidthOf(problem)];
   const end = rates.end + ofResult * patches * 64 * filters;
   const ofTile = ofSteps + end * (blocks > 1 ? rates.exposedEnd : 1);
   return rates.start + (Math.ceil(tiles / multiprocessors) - 1) * ofTile + ofSteps + end;
