@@ -30,6 +30,7 @@ const families: ReadonlyMap<string, (entry: string) => boolean> = new Map([
   ["gemm-pair", every],
   ["gemm-tf32", every],
   ["gemm-thin", every],
+  ["recurrent", (entry) => entry.includes("_tensor_")],
 ]);
 
 /** Compiled text has no Tensor Core instructions. */

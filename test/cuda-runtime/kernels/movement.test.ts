@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
+import type { FloatStorage } from "../../../cuda-runtime/ir/storage.ts";
 import { stridesOf } from "../../../cuda-runtime/ir/view.ts";
 import { emitGather } from "../../../cuda-runtime/kernels/movement/gather.ts";
 import { emitScatter, emitScatterReduce } from "../../../cuda-runtime/kernels/movement/scatter.ts";
@@ -134,8 +135,8 @@ describe("parameters have the size of the kernels' structs", () => {
       "RecurrentParams",
       structSizes("recurrent").get("RecurrentParams"),
       (context) => {
-        recurrence(context, 20);
-        recurrence(context, 600);
+        recurrence(context, "float16", 20);
+        recurrence(context, "float16", 600);
       },
     ],
   ];
@@ -161,26 +162,26 @@ function scatterRequest(context: MachineContext) {
   };
 }
 
-function recurrence(context: MachineContext, hidden: number): void {
+function recurrence(context: MachineContext, type: FloatStorage, hidden: number): void {
   const state = () => context.temporary("float32", [1, 2, hidden]);
   emitRecurrent(context, {
     ...{ cell: "gruReset", steps: 3, batch: 2, hidden, reversed: [false], clip: 1, inputForget: false },
-    r: context.temporary("float16", [1, 3 * hidden, hidden]),
+    r: context.temporary(type, [1, 3 * hidden, hidden]),
     x: context.temporary("float32", [1, 3, 2, 3 * hidden]),
     ...{ rBias: undefined, peepholes: undefined, lengths: undefined, h: state(), c: undefined },
-    y: context.temporary("float16", [1, 3, 2, hidden]),
+    y: context.temporary(type, [1, 3, 2, hidden]),
     functions: [[{ kind: "Sigmoid", alpha: 0, beta: 0 }]],
   });
 }
 
-test("a recurrence is one launch where it is small, else one or two a step", () => {
-  const counts = [20, 600].map((hidden) => {
+test("a recurrence without Tensor Cores is one launch where it is small, else one or two a step", () => {
+  const counts = [8, 600].map((hidden) => {
     const context = recorder();
-    recurrence(context, hidden);
+    recurrence(context, "float32", hidden);
     return context.launches.map(({ kernel }) => kernel.entry);
   });
-  expect(counts[0]).toEqual(["gru_reset_sequence_float16_b4"]);
-  const step = ["gru_gates_step_float16_b4", "gru_candidate_step_float16_b4"];
+  expect(counts[0]).toEqual(["gru_reset_sequence_float32_b4"]);
+  const step = ["gru_gates_step_float32_b4", "gru_candidate_step_float32_b4"];
   expect(counts[1]).toEqual([...step, ...step, ...step]);
 });
 
