@@ -15,7 +15,7 @@
     SkinnyAlongK<T, ROWS, WIDTH>::run(p);                                                                \
   }
 #define SKINNY_SHORT(NAME, T, ROWS, WIDTH, LANES, THREADS)                                               \
-  extern "C" __global__ void __launch_bounds__(THREADS, ROWS == 1 ? 8 : 4) NAME(const __grid_constant__ GemmParams p) {     \
+  extern "C" __global__ void __launch_bounds__(THREADS, ROWS == 1 ? 7 : 3) NAME(const __grid_constant__ GemmParams p) {     \
     SkinnyShort<T, ROWS, WIDTH, LANES>::run(p);                                                          \
   }
 #define SKINNY_N(NAME, T, ROWS, WIDTH, LANES, THREADS)                                                   \
