@@ -1,4 +1,5 @@
 /** @file Predicted time of a convolution whose taps are read from patches of the image (conv-halo.cu). */
+import type { ActivationKind } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { ConvProblem } from "./cost.ts";
 import type { HaloWork } from "./halo.ts";
@@ -39,6 +40,9 @@ const single = {
   step: { alone: 302, crowded: 347, shared: 423 },
   end: { alone: 1000, shared: 2300 },
 } as const;
+
+/** The same of a formula that is long: espcn's 64 filters, where one block has a multiprocessor. */
+const formulaClocks: Readonly<Partial<Record<ActivationKind, number>>> = { tanh: 0.25 };
 
 /** Results that lie so that they may be stored at once. */
 export function storeWidthOf({ storeWidth, filters }: ConvProblem): 8 | 2 | 1 {
@@ -95,7 +99,8 @@ function patchesClocks(
   const row = channels === 64 && blocks > 1 ? rates.sharedRow : rates.row[channels];
   const fetched = ((patches * work.positions) / problem.taps + filters) * row;
   const ofSteps = steps * (Math.max(products, fetched) + rates.step / blocks);
-  const ofResult = rates.endOfResult + narrow.ofResult[storeWidthOf(problem)];
+  const formula = formulaClocks[work.formula] ?? 0;
+  const ofResult = rates.endOfResult + narrow.ofResult[storeWidthOf(problem)] + formula;
   const end = rates.end + ofResult * patches * 64 * filters;
   const ofTile = ofSteps + end * (blocks > 1 ? rates.exposedEnd : 1);
   return rates.start + (Math.ceil(tiles / multiprocessors) - 1) * ofTile + ofSteps + end;

@@ -15,6 +15,8 @@ export interface HaloWork {
   readonly patches: number;
   /** Of the input, a patch and its halo. */
   readonly positions: number;
+  /** What is done to sums, before a residual is added. */
+  readonly formula: ActivationKind;
 }
 
 /** Of a box of TMA, along an axis. */
@@ -40,7 +42,9 @@ export function haloOf(parts: Parts): HaloWork | undefined {
   const isPlane = window.kernel[0] === 1 && x.size[0] === 1 && y.size[0] === 1;
   if (!isPlane || window.stride[1] !== 1 || window.stride[2] !== 1 || tapsOf(parts) === 1) return undefined;
   if (request.groups > 1 || down > mostOfBox || across > mostOfBox || !isEndKnown(parts)) return undefined;
-  return isWalkable(x) ? { patches: patchesOf(y), positions: down * across } : undefined;
+  if (!isWalkable(x)) return undefined;
+  const formula = request.epilogue.activation?.kind ?? "none";
+  return { patches: patchesOf(y), positions: down * across, formula };
 }
 
 function isEndKnown({ request, math, y, filters }: Parts): boolean {

@@ -146,7 +146,7 @@ const rates = { step: 8, stepOfFilter: 0.5, endOfFilter: 8, fill: 1.5, dramShare
 type Cut = Omit<PlaneChoice, "packMicroseconds" | "productMicroseconds">;
 
 /** Of the same for each filter more: where fewer than eight are stored at once, and of a formula that is long. Of 12 layers in models on an H100. */
-const narrowStoreClocks = { 8: 0, 2: 10, 1: 16 } as const;
+const narrowStoreClocks = { 8: 0, 2: 10, 1: 14 } as const;
 const formulaClocks: Readonly<Partial<Record<ActivationKind, number>>> = { tanh: 16 };
 
 function productMicroseconds({ y, filters, request }: Parts, cut: Cut, target: PlanTarget): number {

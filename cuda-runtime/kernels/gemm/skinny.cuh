@@ -13,8 +13,9 @@ using Loaded = typename std::conditional<
 template <typename T, int N>
 using Wide = Loaded<T, static_cast<int>(sizeof(T) * N)>;
 
+// `wide` is a copy: of a reference each element would be loaded by itself.
 template <typename T, int N>
-__device__ __forceinline__ void unpack(float (&to)[N], const Wide<T, N>& wide) {
+__device__ __forceinline__ void unpack(float (&to)[N], Wide<T, N> wide) {
   static_assert(sizeof(wide) == sizeof(T) * N, "one load");
   const T* values = reinterpret_cast<const T*>(&wide);
 #pragma unroll
@@ -23,7 +24,8 @@ __device__ __forceinline__ void unpack(float (&to)[N], const Wide<T, N>& wide) {
 
 template <typename T, int N>
 __device__ __forceinline__ void loadPack(float (&to)[N], const T* from) {
-  unpack<T, N>(to, *reinterpret_cast<const Wide<T, N>*>(from));
+  const Wide<T, N> wide = *reinterpret_cast<const Wide<T, N>*>(from);
+  unpack<T, N>(to, wide);
 }
 
 // b with unit stride along k: one warp computes COLUMNS columns, its lanes running along k, N elements each.
