@@ -71,7 +71,7 @@ describe("which convolutions", () => {
     ["limits behind a residual", { adds: true, last: activation("clip") }, 32 * 49, 100],
     ["gelu", { activation: activation("gelu") }, 32 * 49, 100],
   ])("%s", (_, asked, patches, positions) => {
-    expect(haloOf(partsOf(asked))).toEqual({ patches, positions });
+    expect(haloOf(partsOf(asked))).toMatchObject({ patches, positions });
   });
 
   test.each<[string, Asked]>([
