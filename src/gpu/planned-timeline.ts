@@ -15,6 +15,7 @@ import { everyStep, type Step, summarize, type Timeline } from "../workload/time
 import type { Workload } from "../workload/workload.ts";
 import { isOnTensorCores } from "./describe.ts";
 import { openPartsOf, type Planned, planSizes, plansOf } from "./plan.ts";
+import { workPriceOn } from "./work-price.ts";
 
 /** What the runtime computes in where a target says so. */
 export const planPrecisions: Readonly<Partial<Record<Target["precision"], PlanPrecision>>> = {
@@ -57,7 +58,11 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
     );
   // As `bench --plan` counts them.
   const kernels = plansOf(planned).reduce((total, plan) => total + plan.steps.length, 0);
-  const sizes = { atLargest: byData(bindings, ofInputs), open: openPartsOf(planned) };
+  const sizes = {
+    atLargest: byData(bindings, ofInputs),
+    open: openPartsOf(planned),
+    priceOf: workPriceOn(machine, precision),
+  };
   return { ...summarize(steps, kernels), planned: sizes };
 }
 

@@ -154,7 +154,7 @@ export class LintContext implements Workload {
 
   /** What replacing a product's work by `after` saves over all its runs. */
   saving(product: CostedProduct, ...after: readonly Work<number>[]): Saving {
-    const saved = this.cost.savingOf([product.sizes], after, this.target);
+    const saved = this.savingOf([product.sizes], after);
     return scale(saved, product.runs * this.measure([product]));
   }
 
@@ -179,7 +179,34 @@ export class LintContext implements Workload {
     before: readonly (Work<number> | Detailed)[],
     after: readonly (Work<number> | Detailed)[],
   ): Saving {
-    return this.cost.savingOf(before, after, this.target);
+    const saved = this.cost.savingOf(before, after, this.target);
+    const kept = this.#keptByPlan(before, after);
+    if (kept === undefined) return saved;
+    const taken = before.reduce((sum, each) => sum + this.#estimateOf(each), 0);
+    const shift = taken * (1 - kept) - saved.microseconds;
+    return {
+      microseconds: saved.microseconds + shift,
+      low: saved.low + shift,
+      high: saved.high + shift,
+    };
+  }
+
+  #estimateOf(each: Work<number> | Detailed): number {
+    const [work, detail] = "work" in each ? [each.work, each.detail] : [each, undefined];
+    return this.cost.estimate(work, this.target, detail).microseconds;
+  }
+
+  /** Of the time before, what its stack's own planner says is left, where it has prices for all: its kernels lose by other sizes than those of libraries. */
+  #keptByPlan(
+    before: readonly (Work<number> | Detailed)[],
+    after: readonly (Work<number> | Detailed)[],
+  ): number | undefined {
+    const priceOf = this.timeline.planned?.priceOf;
+    if (priceOf === undefined) return undefined;
+    const sum = (all: readonly (Work<number> | Detailed)[]) =>
+      all.reduce((total, each) => total + (priceOf("work" in each ? each.work : each) ?? Number.NaN), 0);
+    const kept = sum(after) / sum(before);
+    return Number.isNaN(kept) ? undefined : kept;
   }
 
   /** One run on `factor` times the samples, and what that adds; undefined where the graph does not carry them. */
