@@ -184,10 +184,12 @@ export class LintContext implements Workload {
     if (kept === undefined) return saved;
     const taken = before.reduce((sum, each) => sum + this.#estimateOf(each), 0);
     const shift = taken * (1 - kept) - saved.microseconds;
+    // The less sure, the further the two are apart.
+    const doubt = Math.abs(shift) / 2;
     return {
       microseconds: saved.microseconds + shift,
-      low: saved.low + shift,
-      high: saved.high + shift,
+      low: saved.low + shift - doubt,
+      high: saved.high + shift + doubt,
     };
   }
 
