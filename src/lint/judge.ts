@@ -151,11 +151,19 @@ function groupReport(
   };
 }
 
-/** Why the first is left, and how many reasons others have. */
+/** Why the first is left, of how many others the same is said with other nodes' names, and how many reasons others have. */
 function reasonText(members: Group["members"], { decision, products }: LintContext): string | undefined {
   if (decision === undefined) return undefined;
   const sites = new Set<unknown>(members.map(({ raw }) => raw.at));
   const left = products.filter((product) => sites.has(product));
   const [first, ...others] = new Set(left.map((product) => decision.reasonFor(product).message));
-  return others.length === 0 ? first : `${first}; elsewhere ${countedText(others.length, "other reason")}`;
+  if (first === undefined) return undefined;
+  const alike = others.filter((each) => withoutNames(each) === withoutNames(first));
+  const kinds = new Set(others.filter((each) => !alike.includes(each)).map(withoutNames));
+  const same = alike.length === 0 ? "" : `; the same at ${countedText(alike.length, "other node")}`;
+  return `${first}${same}${kinds.size === 0 ? "" : `; elsewhere ${countedText(kinds.size, "other reason")}`}`;
+}
+
+function withoutNames(reason: string): string {
+  return reason.replaceAll(/"[^"]*"/g, '""');
 }
