@@ -23,6 +23,17 @@ export interface GateFunction {
   readonly beta: number;
 }
 
+/** States of others may leave the range of two halves. */
+export const boundedGates: ReadonlySet<GateFunction["kind"]> = new Set([
+  "Sigmoid",
+  "Tanh",
+  "HardSigmoid",
+  "Softsign",
+]);
+
+/** Of a gate that a cell does not have. */
+export const noGate: GateFunction = { kind: "Sigmoid", alpha: 0, beta: 0 };
+
 /** "gruReset": the reset comes before the product with R. */
 export type CellKind = "lstm" | "rnn" | "gru" | "gruReset";
 

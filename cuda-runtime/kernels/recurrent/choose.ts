@@ -4,7 +4,7 @@ import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import { waitMicroseconds } from "../../cost/predict.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
-import { type CellKind, cells, type GateFunction } from "./cells.ts";
+import { boundedGates, type CellKind, cells, type GateFunction } from "./cells.ts";
 
 /** `kept`: pairs of steps along k, of 32 hidden units, whose part of R is in registers; `blocks`: of a cluster, warps of one. */
 export type RecurrentWay =
@@ -90,12 +90,9 @@ const registersOfMultiprocessor = 65_536;
 const shareOfClusters = { 1: 1, 2: 1, 4: 0.96, 8: 0.92 } as const;
 const clusterSizes = [1, 2, 4, 8] as const;
 
-/** States of an unbounded function may leave the range of two halves. */
-const bounded: ReadonlySet<GateFunction["kind"]> = new Set(["Sigmoid", "Tanh", "HardSigmoid", "Softsign"]);
-
 function takesTensor({ cell, type, functions }: RecurrentSizes, { features }: PlanTarget): boolean {
   const hasTensor = { float16: features.half, bfloat16: features.bf16, float32: false }[type];
-  const isBounded = functions.every((row) => row.every(({ kind }) => bounded.has(kind)));
+  const isBounded = functions.every((row) => row.every(({ kind }) => boundedGates.has(kind)));
   return hasTensor && cell !== "gruReset" && isBounded;
 }
 

@@ -5,7 +5,7 @@ import { type ValuesOf, writeParams } from "../../ir/param-table.ts";
 import type { Dim3 } from "../../ir/step.ts";
 import { type FloatStorage, storageTypes } from "../../ir/storage.ts";
 import type { View } from "../../ir/view.ts";
-import { type CellKind, cells, type GateFunction, gateActivations } from "./cells.ts";
+import { type CellKind, cells, type GateFunction, gateActivations, noGate } from "./cells.ts";
 import {
   type AcceptsWay,
   chooseRecurrent,
@@ -190,7 +190,7 @@ function floatType(view: View): FloatStorage {
 /** Of the three gates of a direction. */
 function functionFields(functions: readonly GateFunction[]): ValuesOf<typeof gateFunctionStruct>[] {
   return [0, 1, 2].map((index) => {
-    const { kind, alpha, beta } = functions[index] ?? { kind: "Sigmoid", alpha: 0, beta: 0 };
+    const { kind, alpha, beta } = functions[index] ?? noGate;
     return { kind: gateActivations[kind], alpha, beta };
   });
 }

@@ -3,6 +3,7 @@ import { type Atom, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { Patch } from "../../ir/patch.ts";
+import { emitted } from "../../ops/emitted.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import { FreshNames } from "../names.ts";
 import type { Pass, PassContext, PassNote, PassRegion, PassResult } from "../pass.ts";
@@ -127,7 +128,10 @@ function addedInside({ sizes }: Component, relations: Relations): string[] {
     slices += cuts.length;
     if (widened.length > 0) pads += 1;
   }
-  return [slices > 0 ? counted(slices, "Slice") : [], pads > 0 ? counted(pads, "Pad") : []].flat();
+  return [
+    slices > 0 ? counted(slices, emitted.Slice) : [],
+    pads > 0 ? counted(pads, emitted.Pad) : [],
+  ].flat();
 }
 
 /** Each component that is padded; those that pad the same of the same products have one shape. */
