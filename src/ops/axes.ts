@@ -164,15 +164,7 @@ export function axesBesideTrue(
   passes: (axis: number) => boolean,
   verb: string,
 ): readonly Axis[] | undefined {
-  const axes = context.axesOf(0);
-  const sizes = context.sizesOf(0);
-  if (axes === undefined || sizes === undefined) {
-    context.blockAll("has operands of unknown sizes");
-    return undefined;
-  }
-  return sizes.map((size, position) => {
-    const axis = axes[position];
-    if (axis !== undefined && passes(position)) return axis;
+  return axesBeside(context, passes, (axis, position, size) => {
     if (axis !== undefined) context.takeTrue(0, position, verb);
     return context.giveTrue(size, verb);
   });
@@ -199,6 +191,18 @@ export function passedAxes(
   passes: (axis: number) => boolean,
   verb: string,
 ): readonly Axis[] | undefined {
+  return axesBeside(context, passes, (axis, _position, size) => {
+    if (axis !== undefined) context.block(axis, verb);
+    return context.fixed(size, verb);
+  });
+}
+
+/** The axes of input 0 where `passes` holds, and what `other` makes of any other. */
+function axesBeside(
+  context: AxisContext,
+  passes: (axis: number) => boolean,
+  other: (axis: Axis | undefined, position: number, size: number) => Axis,
+): readonly Axis[] | undefined {
   const axes = context.axesOf(0);
   const sizes = context.sizesOf(0);
   if (axes === undefined || sizes === undefined) {
@@ -207,8 +211,6 @@ export function passedAxes(
   }
   return sizes.map((size, position) => {
     const axis = axes[position];
-    if (axis !== undefined && passes(position)) return axis;
-    if (axis !== undefined) context.block(axis, verb);
-    return context.fixed(size, verb);
+    return axis !== undefined && passes(position) ? axis : other(axis, position, size);
   });
 }

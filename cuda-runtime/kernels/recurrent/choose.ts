@@ -60,7 +60,7 @@ export function lanesOf({ batch }: Pick<RecurrentSizes, "batch">): 1 | 4 {
   return batch === 1 ? 1 : 4;
 }
 
-const sequenceThreads = 512;
+export const sequenceThreads = 512;
 
 export function sequenceSharedBytes({ cell, hidden, batch }: RecurrentSizes): number {
   return cells[cell].arrays * lanesOf({ batch }) * hidden * 4;

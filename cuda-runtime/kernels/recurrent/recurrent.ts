@@ -13,6 +13,7 @@ import {
   type RecurrentSizes,
   type RecurrentWay,
   sequenceSharedBytes,
+  sequenceThreads,
   stepLaunchesMicroseconds,
   tensorSequences,
   tensorSharedBytes,
@@ -49,7 +50,6 @@ export interface RecurrentRequest {
 }
 
 const stepWarps = 4;
-const sequenceThreads = 512;
 
 /** @returns The state after the last step: `request.h` or memory of its own. */
 export function emitRecurrent(emitter: Emitter, request: RecurrentRequest, accepts?: AcceptsWay): View {
