@@ -83,7 +83,16 @@ const memoryLatencyClocks = 900;
 /** 32 banks of 4 bytes, in every architecture since Volta. */
 const sharedBytesPerClock = 32 * 4;
 
+const machines = new WeakMap<Gpu, Machine>();
+
+/** The same object for the same row: what is known of a machine is kept by it. */
 export function machineOf(gpu: Gpu): Machine {
+  const machine = machines.get(gpu) ?? newMachine(gpu);
+  machines.set(gpu, machine);
+  return machine;
+}
+
+function newMachine(gpu: Gpu): Machine {
   const computeCapability = capabilityOf(gpu);
   const architecture = architectureOf(computeCapability);
   const { shares, cores, copyEngine, reservedSharedBytes, name, features, ptx, threads } = architecture;

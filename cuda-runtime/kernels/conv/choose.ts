@@ -1,5 +1,6 @@
 /** @file Which kernel a convolution runs on: the one that takes least time. Nothing here launches anything. */
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
+import { keptTimes } from "../../cost/kept-times.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { type ConvCut, type ConvProblem, chunksOf, productMicroseconds, sumMicroseconds } from "./cost.ts";
 import { haloSharedBytes } from "./halo-table.ts";
@@ -52,6 +53,13 @@ export function chooseConv(
   return cheapest(convCandidates(problem, source, target).filter(({ launch }) => accepts(launch)));
 }
 
+const timesOf = keptTimes<ConvTile>();
+
+/** Of all that a time depends on but the tile and its splits. */
+function keyOf({ halo, ...problem }: ConvProblem): string {
+  return [...Object.values(problem), ...Object.values(halo ?? {})].join(" ");
+}
+
 /** All that are possible. */
 export function convCandidates(
   problem: ConvProblem,
@@ -61,6 +69,7 @@ export function convCandidates(
   const found: Candidate<ConvChoice>[] = [];
   for (const merge of mergesOf(problem)) {
     const merged = mergedProblem(problem, merge);
+    const times = timesOf(target, keyOf(merged));
     let copyMicroseconds: number | undefined;
     for (const tile of convTiles) {
       if (tile.math !== problem.math || !runsOn(tile, target)) continue;
@@ -70,9 +79,11 @@ export function convCandidates(
       if (copies) copyMicroseconds ??= source.copyMicroseconds(merged.groups);
       const before = copies ? (copyMicroseconds ?? 0) : 0;
       for (const cut of cutsOf(merged, tile)) {
-        const product = productMicroseconds(merged, cut, target);
+        const product = times(tile, cut.splits, () => productMicroseconds(merged, cut, target));
         const sum = sumsInTeam(tile) ? 0 : sumMicroseconds(merged, cut.splits, target);
-        const launch = { ...cut, merge, copies, productMicroseconds: product, sumMicroseconds: sum };
+        const { splits, stepsPerSplit } = cut;
+        const prices = { productMicroseconds: product, sumMicroseconds: sum };
+        const launch = { tile, splits, stepsPerSplit, merge, copies, ...prices };
         found.push({ launch, microseconds: before + product + sum });
       }
     }

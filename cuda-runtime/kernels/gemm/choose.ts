@@ -2,6 +2,7 @@
 
 import { sectorBytes } from "../../cost/cache-lines.ts";
 import { type Candidate, cheapest } from "../../cost/candidate.ts";
+import { keptTimes, type TimesOfSize } from "../../cost/kept-times.ts";
 import { bytesMoved } from "../../cost/predict.ts";
 import { noActivation } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
@@ -71,6 +72,8 @@ const longRow = 512;
 const splitCounts = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32];
 const maxWorkspaceBytes = 2 ** 28;
 
+const timesOf = keptTimes<GemmRow>();
+
 /** There is always one: FP32 kernels take anything. */
 export function chooseGemm(problem: Problem, options: ChooseOptions): Candidate<Choice> {
   const best = cheapest(gemmCandidates(problem, options));
@@ -85,10 +88,12 @@ export function* gemmCandidates(problem: Problem, options: ChooseOptions): Gener
     const oriented = isSwapped ? swapped(problem) : problem;
     for (const a of readingsOf(oriented.a, oriented.m, oriented, options)) {
       for (const b of readingsOf(oriented.b, oriented.n, oriented, options)) {
+        const size = sizeOf(oriented, options.type, a, b);
+        const times = timesOf(options.target, Object.values(size).join(" "));
         for (const row of rows) {
           const layout = layoutOf(row, a, b, options.type);
           if (layout === undefined || !fitsRows(row, oriented, options.target)) continue;
-          yield* withSplits(row, layout, oriented, isSwapped, a, b, options);
+          yield* withSplits({ row, layout, problem: oriented, isSwapped, a, b, size, times }, options);
         }
       }
     }
@@ -196,18 +201,21 @@ function takesSkinny(row: SkinnyRow, a: Reading, b: Reading, type: FloatStorage)
   return a.unit === "k" && b.unit === "k" && a.grain >= bytes && b.grain >= bytes;
 }
 
-function* withSplits(
-  row: GemmRow,
-  layout: Layout,
-  problem: Problem,
-  isSwapped: boolean,
-  a: Reading,
-  b: Reading,
-  options: ChooseOptions,
-): Generator<Candidate<Choice>> {
+interface Way {
+  readonly row: GemmRow;
+  readonly layout: Layout;
+  readonly problem: Problem;
+  readonly isSwapped: boolean;
+  readonly a: Reading;
+  readonly b: Reading;
+  readonly size: GemmSize;
+  readonly times: TimesOfSize<GemmRow>;
+}
+
+function* withSplits(way: Way, options: ChooseOptions): Generator<Candidate<Choice>> {
+  const { row, layout, problem, isSwapped, a, b, size, times } = way;
   const { target, type } = options;
   const unit = splitUnit(row, type);
-  const size = sizeOf(problem, type, a, b);
   const seen = new Set<number>();
   const isTeam = sumsInTeam(row);
   for (const wanted of countsOf(row)) {
@@ -218,7 +226,7 @@ function* withSplits(
       if (splits > 1) continue;
     }
     seen.add(splits);
-    const productMicroseconds = microsecondsOf(row, size, splits, target);
+    const productMicroseconds = times(row, splits, () => microsecondsOf(row, size, splits, target));
     const sumMicroseconds = splits === 1 || isTeam ? 0 : splitMicroseconds(size, splits, target);
     const launch: Choice = {
       row,
