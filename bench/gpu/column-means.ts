@@ -10,10 +10,10 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { shapeOf } from "../../cuda-runtime/kernels/reduce/reduce.ts";
 import { slabLaunch, slabsOf, slabWays } from "../../cuda-runtime/kernels/reduce/slabs.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { requestOf, shapes } from "./mean-work.ts";
-import { DraftOperands } from "./operations.ts";
 
 function rounded(value: number): number {
   return Math.round(100 * value) / 100;

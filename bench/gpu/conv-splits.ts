@@ -7,6 +7,7 @@
  * they were predicted to. Kernels of halves, channels last, with bias. `alone`: with so much shared memory that a multiprocessor has no
  * second block.
  */
+
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,10 +17,11 @@ import { OperandError } from "../../cuda-runtime/ir/operand-error.ts";
 import type { Launch } from "../../cuda-runtime/ir/step.ts";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
 import { isWgmma, sumsInTeam } from "../../cuda-runtime/kernels/conv/table.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { type DeepLayer, deepLayers, layerOf } from "./deep-layers.ts";
-import { DraftOperands, emitLayer, type Operands } from "./operations.ts";
+import { emitLayer, type Operands } from "./operations.ts";
 
 const { values: options } = parseArgs({
   options: {

@@ -1,4 +1,5 @@
 /** @file Normalizations and softmax as work to be timed: what is launched, in which ways, and what has to come out. */
+
 import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import type { PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import type { FloatStorage } from "../../cuda-runtime/ir/storage.ts";
@@ -6,7 +7,8 @@ import { permuted, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitGroupNorm } from "../../cuda-runtime/kernels/norm/group.ts";
 import type { RowLaunch } from "../../cuda-runtime/kernels/norm/rows.ts";
 import { slabText } from "../../cuda-runtime/kernels/norm/slabs.ts";
-import { DraftOperands, emitRows, type RowKind } from "./operations.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
+import { emitRows, type RowKind } from "./operations.ts";
 
 /** Whether a way of doing it, by its name, may be taken. */
 export type AcceptsWay = (way: string) => boolean;

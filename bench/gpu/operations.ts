@@ -4,9 +4,8 @@ import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import { type Epilogue, noActivation, plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
 import type { Expr } from "../../cuda-runtime/ir/expr.ts";
 import { binary, constant, load, unary } from "../../cuda-runtime/ir/expr-build.ts";
-import type { Action, PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import type { FloatStorage, HalfStorage, StorageType } from "../../cuda-runtime/ir/storage.ts";
-import { permuted, sliced, type View } from "../../cuda-runtime/ir/view.ts";
+import { channelsSecond, permuted, sliced, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitAttention, unlimited } from "../../cuda-runtime/kernels/attention/attention.ts";
 import type { TensorTile } from "../../cuda-runtime/kernels/attention/tiles.ts";
 import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
@@ -16,8 +15,6 @@ import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { emitRowNorm } from "../../cuda-runtime/kernels/norm/norm.ts";
 import type { RowLaunch } from "../../cuda-runtime/kernels/norm/rows.ts";
 import { emitSoftmax } from "../../cuda-runtime/kernels/softmax/softmax.ts";
-import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
-import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
 
 /** Where an operation's tensors come from, and its launches go to. */
 export interface Operands {
@@ -25,32 +22,6 @@ export interface Operands {
   /** Packed; a constant's packing is not part of a run. */
   tensor(kind: "constant" | "input", type: StorageType, shape: readonly number[], seed: number): View;
   output(type: StorageType, shape: readonly number[]): View;
-}
-
-/** Tensors that nobody fills: what is launched on them can be looked at, on any machine. */
-export class DraftOperands implements Operands {
-  readonly #draft = new PlanDraft();
-  readonly emitter: Emitter;
-
-  constructor(target: PlanTarget) {
-    this.emitter = new PlanEmitter(this.#draft, target, false);
-  }
-
-  tensor(kind: "constant" | "input", type: StorageType, shape: readonly number[]): View {
-    const view = this.#draft.allocate(kind, type, shape);
-    const nothing = { buffer: view.buffer, offsetBytes: 0, sizeBytes: 0, readInto: () => {} };
-    if (kind === "constant") this.#draft.upload(nothing);
-    return view;
-  }
-
-  output(type: StorageType, shape: readonly number[]): View {
-    return this.#draft.allocate("output", type, shape);
-  }
-
-  /** Of every run, in order. */
-  actions(): Action[] {
-    return this.#draft.finish().steps.map(({ action }) => action);
-  }
 }
 
 export interface ProductSize {
@@ -111,12 +82,6 @@ export interface Layer {
 
 export function outputSize({ size, taps, stride, pad }: Layer): number[] {
   return size.map((each) => Math.floor((each + 2 * pad - taps) / stride) + 1);
-}
-
-/** A packed view of [N, …spatial, C] as [N, C, …spatial]. */
-function channelsSecond(view: View): View {
-  const rank = view.shape.length;
-  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
 }
 
 /** Channels last, with bias; returns y as it is in memory. */

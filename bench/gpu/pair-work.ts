@@ -1,11 +1,13 @@
 /** @file Two products one behind another, as networks of batch 1 have them: what pair.ts times, and tests predict. */
+
 import { type ActivationKind, type Epilogue, plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
 import type { PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import { permuted } from "../../cuda-runtime/ir/view.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { type GemmRequest, problemOf } from "../../cuda-runtime/kernels/gemm/problem.ts";
 import type { PairOfProducts, PairWay } from "../../cuda-runtime/kernels/gemm-pair/pair.ts";
-import { DraftOperands, type Operands } from "./operations.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
+import type { Operands } from "./operations.ts";
 
 export interface PairShape {
   readonly m: number;

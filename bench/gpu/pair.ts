@@ -11,9 +11,9 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { pairLaunch, pairWays } from "../../cuda-runtime/kernels/gemm-pair/pair.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
-import { DraftOperands } from "./operations.ts";
 import {
   apartMicroseconds,
   nameOf,

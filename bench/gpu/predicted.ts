@@ -6,17 +6,18 @@
  * Prints the median and the 90th percentile of |ln(predicted / measured)|: of what plans carry, and of a guess that
  * knows only the roofline. Then the rows that are furthest off, or all with --rows.
  */
+
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { aloneMicroseconds, bytesMoved } from "../../cuda-runtime/cost/predict.ts";
 import type { Action } from "../../cuda-runtime/ir/step.ts";
 import { type HalfStorage, isHalfStorage } from "../../cuda-runtime/ir/storage.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { ratesOf } from "../../src/gpu/roofline.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { machineOf } from "../../src/hardware/machine.ts";
 import {
   type ChainKind,
-  DraftOperands,
   emitChain,
   emitHeads,
   emitLayer,

@@ -7,6 +7,7 @@
  * Writes $OUT/thin.json: rows {size, first, residual, isThin, kernel, us, predicted, roof}. `roof`: all bytes once at the bandwidth of the
  * GPU's row. --most: how many of gemm-thin's rows are timed for a shape, the best predicted first; --others: of all others.
  */
+
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
@@ -15,9 +16,10 @@ import { permuted } from "../../cuda-runtime/ir/view.ts";
 import type { Accepts } from "../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import type { GemmRow } from "../../cuda-runtime/kernels/gemm/table.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
-import { DraftOperands, type Operands } from "./operations.ts";
+import type { Operands } from "./operations.ts";
 
 type Shape = readonly [m: number, n: number, k: number, first: ActivationKind, end: "plain" | "residual"];
 

@@ -227,3 +227,9 @@ export function broadcastsTo(from: readonly number[], to: readonly number[]): bo
   const missing = to.length - from.length;
   return missing >= 0 && from.every((size, axis) => size === 1 || size === to[axis + missing]);
 }
+
+/** A view of [N, …spatial, C] as [N, C, …spatial]. */
+export function channelsSecond(view: View): View {
+  const rank = view.shape.length;
+  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
+}

@@ -6,11 +6,10 @@ import { predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
 import type { PlanTarget } from "../../cuda-runtime/ir/step.ts";
 import type { FloatStorage } from "../../cuda-runtime/ir/storage.ts";
-import { permuted, type View } from "../../cuda-runtime/ir/view.ts";
+import { channelsSecond, permuted, type View } from "../../cuda-runtime/ir/view.ts";
 import { emitConv } from "../../cuda-runtime/kernels/conv/conv.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
-import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
-import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { ConvWork, GemmWork, Work } from "../ops/work.ts";
@@ -36,10 +35,10 @@ function priceOf(
 ): number | undefined {
   const storage = storageOf(work, target, precision);
   if (storage === undefined) return undefined;
-  const operands = new Operands(target, storage);
-  if (work.kind === "gemm") emitProduct(operands, work);
-  else emitImage(operands, work);
-  return operands.microseconds();
+  const operands = new DraftOperands(target);
+  if (work.kind === "gemm") emitProduct({ operands, work, storage });
+  else emitImage({ operands, work, storage });
+  return operands.actions().reduce((sum, action) => sum + predictedMicroseconds(action, target), 0);
 }
 
 const halves: Readonly<Partial<Record<DType, FloatStorage>>> = { float16: "float16", bfloat16: "bfloat16" };
@@ -63,51 +62,32 @@ function storageOf(
   return found !== undefined && has[found] ? found : undefined;
 }
 
-/** Tensors that nobody fills, and what is launched on them. */
-class Operands {
-  readonly #draft = new PlanDraft();
-  readonly #target: PlanTarget;
-  readonly emitter: PlanEmitter;
+interface Request<W> {
+  readonly operands: DraftOperands;
+  readonly work: W;
   readonly storage: FloatStorage;
-
-  constructor(target: PlanTarget, storage: FloatStorage) {
-    this.#target = target;
-    this.storage = storage;
-    this.emitter = new PlanEmitter(this.#draft, target, false);
-  }
-
-  input(shape: readonly number[]): View {
-    return this.#draft.allocate("input", this.storage, shape);
-  }
-
-  weights(shape: readonly number[]): View {
-    const view = this.#draft.allocate("constant", this.storage, shape);
-    this.#draft.upload({ buffer: view.buffer, offsetBytes: 0, sizeBytes: 0, readInto: () => {} });
-    return view;
-  }
-
-  output(shape: readonly number[]): View {
-    return this.#draft.allocate("output", this.storage, shape);
-  }
-
-  /** Of every run: what is done to weights alone is done once. */
-  microseconds(): number {
-    const { steps } = this.#draft.finish();
-    return steps.reduce((sum, { action }) => sum + predictedMicroseconds(action, this.#target), 0);
-  }
 }
 
-function emitProduct(operands: Operands, work: GemmWork<number>): void {
+function emitProduct({ operands, work, storage }: Request<GemmWork<number>>): void {
   const { batch, m, n, k, transA, transB, sharedB } = work;
   // Of weights one product has all rows.
   const [outer, rows] = sharedB ? [[], batch * m] : [[batch], m];
   const { matricesA = batch, matricesB = batch } = work;
   const ofA = sharedB ? [] : [matricesA];
-  const a = transA ? lastSwapped(operands.input([...ofA, k, rows])) : operands.input([...ofA, rows, k]);
+  const a = transA
+    ? lastSwapped(operands.tensor("input", storage, [...ofA, k, rows]))
+    : operands.tensor("input", storage, [...ofA, rows, k]);
   const shapeB = transB ? [n, k] : [k, n];
-  const stored = sharedB ? operands.weights(shapeB) : operands.input([matricesB, ...shapeB]);
+  const stored = sharedB
+    ? operands.tensor("constant", storage, shapeB)
+    : operands.tensor("input", storage, [matricesB, ...shapeB]);
   const b = transB ? lastSwapped(stored) : stored;
-  emitGemm(operands.emitter, { a, b, to: operands.output([...outer, rows, n]), epilogue: plainEpilogue });
+  emitGemm(operands.emitter, {
+    a,
+    b,
+    to: operands.output(storage, [...outer, rows, n]),
+    epilogue: plainEpilogue,
+  });
 }
 
 function lastSwapped(view: View): View {
@@ -117,21 +97,16 @@ function lastSwapped(view: View): View {
 }
 
 /** Channels last, as the runtime keeps them. */
-function emitImage(operands: Operands, work: ConvWork<number>): void {
+function emitImage({ operands, work, storage }: Request<ConvWork<number>>): void {
   const { batch, channels, filters, groups, input, output, kernel, strides, dilations } = work;
   const pads = input.map((size, axis) => {
     const reach = (dilations[axis] ?? 1) * ((kernel[axis] ?? 1) - 1) + 1;
     return Math.floor((((output[axis] ?? 1) - 1) * (strides[axis] ?? 1) + reach - size) / 2);
   });
   emitConv(operands.emitter, {
-    x: channelsSecond(operands.input([batch, ...input, channels])),
-    w: operands.weights([filters, channels / groups, ...kernel]),
-    to: channelsSecond(operands.output([batch, ...output, filters])),
+    x: channelsSecond(operands.tensor("input", storage, [batch, ...input, channels])),
+    w: operands.tensor("constant", storage, [filters, channels / groups, ...kernel]),
+    to: channelsSecond(operands.output(storage, [batch, ...output, filters])),
     ...{ strides, dilations, pads, groups, epilogue: plainEpilogue },
   });
-}
-
-function channelsSecond(view: View): View {
-  const rank = view.shape.length;
-  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
 }

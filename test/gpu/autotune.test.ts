@@ -1,12 +1,13 @@
 /** @file Which kernels are tried, which of them wins, and what is believed of the cache. */
 import { describe, expect, it } from "vitest";
-import { DraftOperands, emitLayer, emitProduct } from "../../bench/gpu/operations.ts";
+import { emitLayer, emitProduct } from "../../bench/gpu/operations.ts";
 import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import { h200 } from "../../cuda-runtime/ir/step.ts";
 import { permuted } from "../../cuda-runtime/ir/view.ts";
 import { emitGemm } from "../../cuda-runtime/kernels/gemm/gemm.ts";
 import { emittedAlone } from "../../cuda-runtime/plan/alone.ts";
 import { PlanDraft } from "../../cuda-runtime/plan/buffers.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { PlanEmitter } from "../../cuda-runtime/plan/emitter.ts";
 import { contendersOf, winnerOf } from "../../src/gpu/autotune/contest.ts";
 import { MeasuredChoices, QuestionRecorder, type Way } from "../../src/gpu/autotune/recorder.ts";

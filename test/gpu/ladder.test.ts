@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { DraftOperands } from "../../bench/gpu/operations.ts";
 import { aloneMicroseconds, movedBytes } from "../../cuda-runtime/cost/predict.ts";
 import { h200 } from "../../cuda-runtime/ir/step.ts";
 import { elementCount } from "../../cuda-runtime/ir/view.ts";
+import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { attentionElement } from "../../src/gpu/ladder/attention.ts";
 import { ladders } from "../../src/gpu/ladder/ladders.ts";
 import { ladderNames } from "../../src/gpu/ladder/report.ts";

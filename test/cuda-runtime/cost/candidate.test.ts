@@ -1,13 +1,7 @@
 /** @file What chooses a kernel is what predicts it: nothing else that a family could launch has a smaller time in the plan. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  DraftOperands,
-  emitHeads,
-  emitLayer,
-  emitProduct,
-  type Operands,
-} from "../../../bench/gpu/operations.ts";
+import { emitHeads, emitLayer, emitProduct, type Operands } from "../../../bench/gpu/operations.ts";
 import { type Candidate, cheapest } from "../../../cuda-runtime/cost/candidate.ts";
 import { aloneMicroseconds } from "../../../cuda-runtime/cost/predict.ts";
 import { OperandError } from "../../../cuda-runtime/ir/operand-error.ts";
@@ -15,6 +9,7 @@ import type { PlanTarget } from "../../../cuda-runtime/ir/step.ts";
 import { fittingTiles } from "../../../cuda-runtime/kernels/attention/choose.ts";
 import { convTiles } from "../../../cuda-runtime/kernels/conv/table.ts";
 import { gemmTable } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 
 const targets = ["h200", "a100", "t4", "rtx4090", "b200"].map(machineNamed);

@@ -3,8 +3,9 @@
  * results off 16 bytes (an H100, 2026-11-27, bench/gpu/gemm.ts --sweep --kind hopper|thin).
  */
 import { describe, expect, it } from "vitest";
-import { DraftOperands, emitProduct } from "../../../bench/gpu/operations.ts";
+import { emitProduct } from "../../../bench/gpu/operations.ts";
 import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";

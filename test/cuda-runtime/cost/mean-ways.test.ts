@@ -1,9 +1,9 @@
 /** @file Means of columns in one launch, held to what every way was measured to take: an H100, 2026-11-27, bench/gpu/column-means.ts. */
 import { describe, expect, it } from "vitest";
 import { type MeanShape, requestOf, shapes } from "../../../bench/gpu/mean-work.ts";
-import { DraftOperands } from "../../../bench/gpu/operations.ts";
 import { shapeOf } from "../../../cuda-runtime/kernels/reduce/reduce.ts";
 import { slabsOf, slabWays } from "../../../cuda-runtime/kernels/reduce/slabs.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";

@@ -3,9 +3,10 @@
  * 2026-11-27, bench/gpu/conv.ts --sweep --family conv-tma).
  */
 import { describe, expect, it } from "vitest";
-import { DraftOperands, emitLayer } from "../../../bench/gpu/operations.ts";
+import { emitLayer } from "../../../bench/gpu/operations.ts";
 import { aloneMicroseconds } from "../../../cuda-runtime/cost/predict.ts";
 import type { Action } from "../../../cuda-runtime/ir/step.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";

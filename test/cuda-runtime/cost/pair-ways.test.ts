@@ -1,6 +1,5 @@
 /** @file Two products in one launch, held to what every way and two launches were measured to take: an H100, 2026-11-27, bench/gpu/pair.ts. */
 import { describe, expect, it } from "vitest";
-import { DraftOperands } from "../../../bench/gpu/operations.ts";
 import {
   apartMicroseconds,
   nameOf,
@@ -11,6 +10,7 @@ import {
   sizeOf,
 } from "../../../bench/gpu/pair-work.ts";
 import { pairWays } from "../../../cuda-runtime/kernels/gemm-pair/pair.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";

@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
-  DraftOperands,
   emitChain,
   emitHeads,
   emitLayer,
@@ -21,6 +20,7 @@ import { h200 } from "../../../cuda-runtime/ir/step.ts";
 import { sumsInTeam } from "../../../cuda-runtime/kernels/gemm/table.ts";
 import { emitGather } from "../../../cuda-runtime/kernels/movement/gather.ts";
 import { PlanDraft } from "../../../cuda-runtime/plan/buffers.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { measuredRows } from "./measured-ways.ts";
 

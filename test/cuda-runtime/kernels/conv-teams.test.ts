@@ -2,8 +2,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { deepLayers, layerOf } from "../../../bench/gpu/deep-layers.ts";
-import { DraftOperands, emitLayer } from "../../../bench/gpu/operations.ts";
+import { emitLayer } from "../../../bench/gpu/operations.ts";
 import type { ConvChoice } from "../../../cuda-runtime/kernels/conv/choose.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";

@@ -1,10 +1,11 @@
 /** @file Products that were timed by several kernels: predictions are near, and of the kernels timed the best predicted is near the best. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { DraftOperands, emitProduct, type ProductEnd } from "../../../bench/gpu/operations.ts";
+import { emitProduct, type ProductEnd } from "../../../bench/gpu/operations.ts";
 import type { Candidate } from "../../../cuda-runtime/cost/candidate.ts";
 import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
 import { sumsInTeam } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { groupBy } from "../../../src/ir/group.ts";
 import { minOf } from "../../../src/ir/lists.ts";

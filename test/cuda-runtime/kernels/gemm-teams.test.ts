@@ -1,12 +1,13 @@
 /** @file Products by clusters that add up: what each block computes, and which products they are taken for. */
 import { describe, expect, test } from "vitest";
-import { DraftOperands, emitProduct } from "../../../bench/gpu/operations.ts";
+import { emitProduct } from "../../../bench/gpu/operations.ts";
 import type { Candidate } from "../../../cuda-runtime/cost/candidate.ts";
 import type { Launch } from "../../../cuda-runtime/ir/step.ts";
 import { elementCount, permuted } from "../../../cuda-runtime/ir/view.ts";
 import type { Choice } from "../../../cuda-runtime/kernels/gemm/choose.ts";
 import { emitGemm } from "../../../cuda-runtime/kernels/gemm/gemm.ts";
 import { gemmTable, type HopperRow, sumsInTeam } from "../../../cuda-runtime/kernels/gemm/table.ts";
+import { DraftOperands } from "../../../cuda-runtime/plan/draft-operands.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { attributesOf, Machine, nodeOf } from "../lower/movement-machine.ts";
 import { ProductContext, runProduct } from "../lower/product-machine.ts";
