@@ -1,11 +1,13 @@
 /** Slices and Pads inside a graph, around operators that need their operands' true size. */
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { writtenNorm } from "../../fixtures/layers.ts";
 import { type FixedModel, type FixSettings, runPasses } from "../../src/fix/pipeline.ts";
 import { stacks } from "../../src/hardware/stacks.ts";
 import { modelFromBytes, type OpenModel } from "../../src/onnx/open.ts";
 import { align } from "../../src/passes/align/align.ts";
-import { priceModel } from "../../src/workload/workload.ts";
+import { priceModel, type Workload } from "../../src/workload/workload.ts";
+import { normPatterns } from "../../src/workload/written-norm.ts";
 import { settingsFor } from "../fix/models.ts";
 import { bytesOfModel, type Feeds, floats, operators, run } from "./folding.ts";
 import { expectClose, weight } from "./padding.ts";
@@ -20,10 +22,19 @@ function graphOf(build: (graph: GraphBuilder, x: string) => readonly string[]): 
   });
 }
 
-/** LayerNormalization, two products with a Relu between, and what went in added. */
-function block(graph: GraphBuilder, x: string, seed: number): string {
-  const scale = weight(graph, [width], seed);
-  const normal = graph.node("LayerNormalization", [x, scale, weight(graph, [width], seed + 1)]);
+type Normalize = (graph: GraphBuilder, x: string, seed: number) => string;
+
+const layerNorm: Normalize = (graph, x, seed) =>
+  graph.node("LayerNormalization", [x, weight(graph, [width], seed), weight(graph, [width], seed + 1)]);
+
+const writtenOut =
+  (kind: "layer" | "rms"): Normalize =>
+  (graph, x, seed) =>
+    writtenNorm(graph, x, width, kind, { name: `${x}_root`, parameter: () => weight(graph, [width], seed) });
+
+/** A norm, two products with a Relu between, and what went in added. */
+function block(graph: GraphBuilder, x: string, seed: number, normalize: Normalize): string {
+  const normal = normalize(graph, x, seed);
   const up = graph.node("MatMul", [normal, weight(graph, [width, 1030], seed + 2)]);
   const down = graph.node("MatMul", [graph.node("Relu", [up]), weight(graph, [1030, width], seed + 3)]);
   return graph.node("Add", [x, down]);
@@ -53,14 +64,30 @@ function count(of: OpenModel, type: string): number {
   return operators(of).filter((each) => each === type).length;
 }
 
-describe("a residual stream that is normalized", () => {
-  const bytes = graphOf((graph, x) => [block(graph, block(graph, block(graph, x, 1), 11), 21)]);
+function normsIn({ facts }: Workload): number {
+  return normPatterns(facts.root).length;
+}
+
+describe.each([
+  ["by operators", layerNorm],
+  ["by layer norms written out", writtenOut("layer")],
+  ["by RMS norms written out", writtenOut("rms")],
+])("a residual stream that is normalized %s", (_, normalize) => {
+  const bytes = graphOf((graph, x) => [
+    [1, 11, 21].reduce((stream, seed) => block(graph, stream, seed, normalize), x),
+  ]);
 
   it("is padded, and computes the same", async () => {
     const result = fixed(bytes);
     // Two of the normalizations read a Slice, the first the input as it is; one Slice and one Pad are at the model's ends.
     expect([count(result.model, "Slice"), count(result.model, "Pad")]).toEqual([3, 4]);
     await expectSame(bytes, result);
+  });
+
+  it("has norms that a stack joins as before", () => {
+    const { model: after } = fixed(bytes);
+    const [before, left] = [modelFromBytes(bytes), after].map((each) => normsIn(priceModel(each, settings)));
+    expect(left).toBe(before);
   });
 
   it("saves what is said, Slices and Pads counted", () => {
