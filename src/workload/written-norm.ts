@@ -7,24 +7,40 @@ import { volume } from "../ops/work.ts";
 import { type Bound, constantElements, sizesOf } from "./values.ts";
 import { normWork, WrittenGraph, type WrittenOut } from "./written-out.ts";
 
-export interface WrittenNorm extends WrittenOut {
+/** A norm whatever its sizes are. */
+export interface NormPattern extends Pick<WrittenOut, "node" | "scope" | "nodes"> {
   readonly kind: "LayerNorm" | "RMSNorm";
+  /** What is normalized, and all that the nodes read but constants. */
+  readonly x: Value;
+  /** How many of its last axes are normalized together. */
+  readonly axes: number;
   /** Without the scale and the shift behind it. */
   readonly core: readonly Node[];
 }
 
-/** Recognised by the root of the variance. */
+export interface WrittenNorm extends WrittenOut, NormPattern {}
+
+/** Those whose sizes are known. */
 export function writtenNorms(scope: Scope, context: Bound): WrittenNorm[] {
-  const graph = new WrittenGraph(scope);
-  return graph.nodes("Sqrt", "Pow").flatMap((node) => normAround(node, graph, context) ?? []);
+  return normPatterns(scope).flatMap((norm) => {
+    const sizes = sizesOf(norm.x, scope, context);
+    const fused = sizes && normWork(norm.x, volume(sizes.slice(-norm.axes)), scope, context);
+    return fused === undefined ? [] : [{ ...norm, fused }];
+  });
 }
 
-function normAround(root: Node, graph: WrittenGraph, context: Bound): WrittenNorm | undefined {
+/** Recognised by the root of the variance. */
+export function normPatterns(scope: Scope): NormPattern[] {
+  const graph = new WrittenGraph(scope);
+  return graph.nodes("Sqrt", "Pow").flatMap((node) => normAround(node, graph) ?? []);
+}
+
+function normAround(root: Node, graph: WrittenGraph): NormPattern | undefined {
   const exponent = root.opType === "Pow" ? graph.number(root.inputs[1]) : 0.5;
   if (exponent !== 0.5 && exponent !== -0.5) return undefined;
-  const statistics = statisticsBefore(root.inputs[0], graph, context);
+  const statistics = statisticsBefore(root.inputs[0], graph);
   if (statistics === undefined) return undefined;
-  const { x, centred, columns, kind } = statistics;
+  const { x, centred, axes, kind } = statistics;
   const quotient = quotientBehind(root, centred, exponent < 0, graph);
   const result = quotient?.at(-1)?.outputs[0];
   if (quotient === undefined || result === undefined) return undefined;
@@ -33,26 +49,16 @@ function normAround(root: Node, graph: WrittenGraph, context: Bound): WrittenNor
   const tail = [scaled, shifted].filter((each) => each !== undefined);
   const core = [...statistics.nodes, root, ...quotient];
   const nodes = graph.closed([...core, ...tail]);
-  const fused = normWork(x, columns, graph.scope, context);
-  return nodes && fused && { node: root, scope: graph.scope, nodes, fused, kind, core };
+  return nodes && { node: root, scope: graph.scope, nodes, kind, x, axes, core };
 }
 
-interface Statistics {
-  readonly kind: WrittenNorm["kind"];
-  readonly x: Value;
+interface Statistics extends Pick<NormPattern, "kind" | "x" | "axes" | "nodes"> {
   /** What is divided by the root: x, or its distance from the mean. */
   readonly centred: Value;
-  /** Elements that are normalized together. */
-  readonly columns: number;
-  readonly nodes: readonly Node[];
 }
 
 /** mean(centred²) + epsilon. */
-function statisticsBefore(
-  value: Value | undefined,
-  graph: WrittenGraph,
-  context: Bound,
-): Statistics | undefined {
+function statisticsBefore(value: Value | undefined, graph: WrittenGraph): Statistics | undefined {
   const add = graph.makerOf(value, "Add");
   const mean = graph.makerOf(add && graph.variable(add), "ReduceMean");
   const square = graph.makerOf(mean?.inputs[0], "Pow", "Mul");
@@ -60,30 +66,27 @@ function statisticsBefore(
   if (add === undefined || mean === undefined || square === undefined || centred === undefined)
     return undefined;
   const isSquared = isSquare(square) || graph.number(square.inputs[1]) === 2;
-  const columns = columnsOf(mean, graph, context);
-  if (!isSquared || columns === undefined) return undefined;
+  const axes = lastAxesOf(mean, graph);
+  if (!isSquared || axes === undefined) return undefined;
   const nodes = [add, mean, square];
   const sub = graph.makerOf(centred, "Sub");
   const [x, average] = sub?.inputs ?? [];
   const outer = graph.makerOf(average, "ReduceMean");
   if (sub === undefined || x === undefined || outer?.inputs[0] !== x)
-    return { kind: "RMSNorm", x: centred, centred, columns, nodes };
-  return { kind: "LayerNorm", x, centred, columns, nodes: [...nodes, sub, outer] };
+    return { kind: "RMSNorm", x: centred, centred, axes, nodes };
+  return { kind: "LayerNorm", x, centred, axes, nodes: [...nodes, sub, outer] };
 }
 
-/** Elements of the last axes that a mean is over; undefined for other axes, whose rows do not lie together. */
-function columnsOf(mean: Node, graph: WrittenGraph, context: Bound): number | undefined {
-  const { scope } = graph;
+/** How many of the last axes a mean is over; undefined for other axes, whose rows do not lie together. */
+function lastAxesOf(mean: Node, { scope }: WrittenGraph): number | undefined {
   const [input, axesInput] = mean.inputs;
-  const sizes = input === undefined ? undefined : sizesOf(input, scope, context);
+  const rank = scope.shape(input)?.length;
   const axes =
     axesInput === undefined ? intsAttributeIn(mean, "axes", scope) : constantElements(axesInput, scope);
-  if (sizes === undefined || axes === undefined || axes.length === 0) return undefined;
+  if (rank === undefined || axes === undefined || axes.length === 0) return undefined;
   if (intAttributeIn(mean, "keepdims", scope) === 0) return undefined;
-  const rank = sizes.length;
   const ordered = axes.map((axis) => (axis < 0 ? axis + rank : axis)).sort((a, b) => a - b);
-  const areLast = ordered.every((axis, at) => axis === rank - ordered.length + at);
-  return areLast ? volume(sizes.slice(rank - ordered.length)) : undefined;
+  return ordered.every((axis, at) => axis === rank - ordered.length + at) ? ordered.length : undefined;
 }
 
 /** centred / root, or centred · (1 / root). */

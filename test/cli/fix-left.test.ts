@@ -24,6 +24,8 @@ function head(
   };
 }
 
+const lastAxis = { name: "axes", type: 7, ints: [-1] };
+
 const triangle = head([4096, 515], [node("Trilu", ["h"], ["y"], { name: "triangle" })], "h");
 
 async function fix(graph: types.IGraphProto, ...flags: string[]) {
@@ -61,6 +63,38 @@ describe("a product that --fix leaves off the multiple", () => {
     const { left } = await fix(head([512, 61], [norm], "h"), "--min-saving", "0");
     const message =
       'blocked: 61: LayerNormalization "norm" normalizes over it; Slices in front of that and Pads behind are not sure to pay';
+    expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
+  });
+
+  it("would take a Slice that costs more than it saves, around a norm that is written out", async () => {
+    const norm = [
+      node("ReduceMean", ["h"], ["mean"], { attribute: [lastAxis] }),
+      node("Sub", ["h", "mean"], ["centred"]),
+      node("Mul", ["centred", "centred"], ["square"]),
+      node("ReduceMean", ["square"], ["variance"], { attribute: [lastAxis] }),
+      node("Add", ["variance", "epsilon"], ["safe"]),
+      node("Sqrt", ["safe"], ["root"], { name: "root" }),
+      node("Div", ["centred", "root"], ["y"]),
+    ];
+    const graph = head([512, 61], norm, "h");
+    const initializer = [...(graph.initializer ?? []), floats("epsilon", [1], [1e-3])];
+    const { left } = await fix({ ...graph, initializer }, "--min-saving", "0");
+    const message =
+      'blocked: 61: LayerNorm written out around Sqrt "root" normalizes over it; Slices in front of that and Pads behind are not sure to pay';
+    expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
+  });
+
+  it("would be another function with a Slice, too", async () => {
+    const sum = [
+      node("ReduceMax", ["h"], ["most"], { name: "most", attribute: [lastAxis] }),
+      node("Sub", ["h", "most"], ["less"]),
+      node("Exp", ["less"], ["share"]),
+      node("ReduceSum", ["share"], ["y"], { name: "sum" }),
+    ];
+    const graph = head([4096, 515], sum, "h");
+    const { left } = await fix({ ...graph, output: [info("y", [1, 1])] });
+    const message =
+      'blocked: 515: ReduceMax "most" reduces it; with a Slice in front of that, ReduceSum "sum" sums over it, and its padded lanes are not zero';
     expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
   });
 

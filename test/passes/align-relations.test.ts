@@ -1,6 +1,7 @@
 /** What lane-wise operators, normalizations, pools and reductions do to padded lanes, against ONNX Runtime. */
 import { describe, expect, it } from "vitest";
 import type { GraphBuilder } from "../../fixtures/builder.ts";
+import { writtenNorm } from "../../fixtures/layers.ts";
 import { curves, keysOf } from "../../src/ops/elementwise/curves.ts";
 import {
   expectSamePadded,
@@ -134,6 +135,54 @@ const rowwise: readonly Case[] = [
     },
     blocked: /SkipLayerNormalization .* normalizes over it/,
     inside: true,
+  },
+  ...(["layer", "rms"] as const).map((kind) => ({
+    name: `a norm that is written out: ${kind}`,
+    build: (g: GraphBuilder, h: string) =>
+      writtenNorm(g, h, 6, kind, { name: kind, parameter: () => weight(g, [6]) }),
+    blocked: /(LayerNorm|RMSNorm) written out around Sqrt "(layer|rms)" normalizes over it/,
+    inside: true as const,
+  })),
+  {
+    name: "a norm that is written out, as a product with the inverse of its root",
+    build: (g, h) => {
+      const mean = g.node("ReduceMean", [g.node("Mul", [h, h])], { axes: [1] });
+      const root = g.node("Sqrt", [g.node("Add", [mean, g.scalar(1e-3)])]);
+      return g.node("Mul", [weight(g, [6]), g.node("Mul", [h, g.node("Reciprocal", [root])])]);
+    },
+    blocked: /RMSNorm written out around Sqrt .* normalizes over it/,
+    inside: true,
+  },
+  {
+    name: "a norm that is written out, over all axes",
+    build: (g, h) => {
+      const centred = g.node("Sub", [h, g.node("ReduceMean", [h], { axes: [-1, 0] })]);
+      const mean = g.node("ReduceMean", [g.node("Pow", [centred, g.scalar(2)])], { axes: [0, 1] });
+      const root = g.node("Pow", [g.node("Add", [mean, g.scalar(1e-3)]), g.scalar(0.5)]);
+      return g.node("Div", [centred, root]);
+    },
+    blocked: /LayerNorm written out around Pow .* normalizes over it/,
+    inside: true,
+  },
+  {
+    name: "a norm that is written out, and scaled to more rows",
+    build: (g, h) => {
+      const parameter = () => weight(g, [2, 1, 6]);
+      const rows = writtenNorm(g, h, 6, "rms", { parameter });
+      return g.node("ReduceSum", [rows, ints(g, [0])], { keepdims: 0 });
+    },
+    blocked: /RMSNorm written out around Sqrt "root" normalizes over it/,
+    inside: true,
+  },
+  {
+    name: "a norm that is written out, its distance from the mean read by others too",
+    build: (g, h) => {
+      const centred = g.node("Sub", [h, g.node("ReduceMean", [h], { axes: [1] })]);
+      const mean = g.node("ReduceMean", [g.node("Pow", [centred, g.scalar(2)])], { axes: [1] });
+      const root = g.node("Sqrt", [g.node("Add", [mean, g.scalar(1e-3)])]);
+      return g.node("Add", [g.node("Div", [centred, root]), g.node("Tanh", [centred])]);
+    },
+    blocked: /ReduceMean .* reduces it/,
   },
   {
     name: "ReduceMean over it",

@@ -1,7 +1,7 @@
 /** @file Random networks of 5 to 40 operators, of the kinds that padding has to pass through. */
 import fc from "fast-check";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
-import { writtenGelu } from "../../fixtures/layers.ts";
+import { writtenGelu, writtenNorm } from "../../fixtures/layers.ts";
 import { type Feeds, floats } from "./folding.ts";
 import { ints, weight } from "./padding.ts";
 
@@ -190,6 +190,13 @@ const steps: Readonly<Record<string, Build>> = {
     if (last < 3) return undefined;
     const operands = [x.name, weight(graph, [last], 1), weight(graph, [last], 2)];
     return { name: graph.node("LayerNormalization", operands), dims: x.dims };
+  },
+  writtenNorm: (graph, x, [a = 0], live) => {
+    const last = x.dims.at(-1) ?? 1;
+    if (last < 3) return undefined;
+    const kind = pick(["layer", "rms"] as const, a);
+    const options = { name: `norm_${live.length}`, parameter: () => weight(graph, [last], a) };
+    return { name: writtenNorm(graph, x.name, last, kind, options), dims: x.dims };
   },
   mean: (graph, x) =>
     isImage(x)

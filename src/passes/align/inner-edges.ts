@@ -52,6 +52,15 @@ export class InnerEdges {
     return this.#taken.get(node)?.get(index) ?? nowhere;
   }
 
+  /** Along which axes a value comes at its true size to all that read it among some nodes. */
+  takenByAll(nodes: readonly Node[], value: Value): Positions {
+    if (!this.#readers.has(value)) return nowhere;
+    const [first = nowhere, ...others] = nodes.flatMap((node) =>
+      node.inputs.flatMap((input, index) => (input === value ? [this.takenBy(node, index)] : [])),
+    );
+    return new Set([...first].filter((at) => others.every((other) => other.has(at))));
+  }
+
   /** Along which axes the producer of a value gives the true size. */
   givenOf(value: Value | undefined): Positions {
     return (value && this.#given.get(value)) ?? nowhere;

@@ -1,13 +1,12 @@
 /** @file By how much a kernel with many operands grows, kept up to date operand by operand. */
 import { evaluateDim } from "../../ir/dim.ts";
 import { bytesOf, type DType } from "../../ir/dtype.ts";
-import type { Value } from "../../ir/model.ts";
 import type { Extent } from "../../workload/extent.ts";
 import type { TrafficStep } from "../../workload/timeline.ts";
 import type { Pricing } from "../pass.ts";
 import type { Follower, LiveAxis, LiveSizes } from "./live-sizes.ts";
 import type { Relations } from "./relate.ts";
-import { type Growth, measuredValues, paddedExtent, unpadded } from "./traffic-time.ts";
+import { type Growth, type Measured, measuredValues, paddedExtent, unpadded } from "./traffic-time.ts";
 
 export class LiveGrowth implements Growth {
   read = 0;
@@ -16,9 +15,10 @@ export class LiveGrowth implements Growth {
 
   constructor(step: TrafficStep, live: LiveSizes, relations: Relations, pricing: Pricing) {
     let largest: { readonly plain: Extent; readonly padded: Extent } | undefined;
-    for (const { value, role } of measuredValues(step, relations, pricing)) {
+    for (const measured of measuredValues(step, relations, pricing)) {
+      const { value, role } = measured;
       const plain = paddedExtent(value, unpadded, relations, pricing);
-      const shape = plain && liveShape(value, live, relations, pricing);
+      const shape = plain && liveShape(measured, live, relations, pricing);
       if (plain === undefined || shape === undefined) continue;
       const padded = new LiveExtent(shape, plain, (bytes) => {
         if (role === "read") this.read += bytes;
@@ -34,7 +34,7 @@ type LiveShape = readonly (number | LiveAxis)[];
 
 /** Every size that may grow as the axis that says it. */
 function liveShape(
-  value: Value,
+  { value, atTrue }: Measured,
   live: LiveSizes,
   relations: Relations,
   { bindings }: Pricing,
@@ -43,7 +43,7 @@ function liveShape(
   if (fact?.kind !== "tensor" || fact.shape === undefined) return undefined;
   const axes = relations.axesOf(value);
   return fact.shape.map((dim, at) => {
-    const axis = axes?.[at];
+    const axis = atTrue.has(at) ? undefined : axes?.[at];
     return typeof dim === "number" && axis !== undefined
       ? live.axis(axis)
       : (evaluateDim(dim, bindings) ?? Number.NaN);

@@ -105,7 +105,11 @@ export class Problem {
     const starts = vectors.size === 0 ? [none] : [none, vectors];
     if (this.#start !== undefined) starts.push(this.#start);
     const best = this.#bestFrom(starts, before);
-    const kept = this.#plainest(this.#settle(this.#shed(best.sizes), before));
+    const settled = this.#settle(this.#shed(best.sizes), before);
+    const kept = this.#plainest(
+      settled,
+      this.#mostGiven(before - best.cost, this.#cost(settled) - best.cost),
+    );
     const saved = before - this.#cost(kept);
     const pays = saved >= this.#pricing.leastMicroseconds && saved > least;
     const isUncertain = pays && this.#pricing.mustGain && saved <= this.#uncertainty(none, kept);
@@ -134,9 +138,19 @@ export class Problem {
     return this.#candidates.get(atom) ?? [];
   }
 
-  /** The next multiple (of what is one already, none), unless a larger size saves more beyond doubt. */
-  #plainest(best: Map<Atom, number>): Map<Atom, number> {
+  /**
+   * What next multiples may take more than larger sizes, all of them together. A component with Slices and Pads inside is the whole of a
+   * model, and has paid for them: there what is within doubt of each group of atoms would add up to a good part of what they save.
+   */
+  #mostGiven(saved: number, given: number): number {
+    const isInside = this.#atoms.some(({ held }) => held !== undefined);
+    return isInside ? (1 - nearlyAll) * saved - given : Number.POSITIVE_INFINITY;
+  }
+
+  /** The next multiple (of what is one already, none), unless a larger size saves more beyond doubt, or `most` is given up. */
+  #plainest(best: Map<Atom, number>, most: number): Map<Atom, number> {
     let kept = best;
+    let left = most;
     let keptCost: number | undefined;
     for (const alike of alikeIn(best)) {
       const [[atom, size]] = alike;
@@ -149,7 +163,10 @@ export class Problem {
       }
       const plainCost = this.#cost(plain);
       keptCost ??= this.#cost(kept);
-      if (plainCost - keptCost <= this.#uncertainty(plain, kept)) [kept, keptCost] = [plain, plainCost];
+      const given = plainCost - keptCost;
+      if (given > this.#uncertainty(plain, kept) || (next > atom.size && given > left)) continue;
+      if (next > atom.size) left -= given;
+      [kept, keptCost] = [plain, plainCost];
     }
     return kept;
   }

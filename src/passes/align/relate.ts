@@ -18,8 +18,9 @@ import { Hearsay } from "./declared-only.ts";
 import { reasonAgainst } from "./fixed-values.ts";
 import { InnerEdges } from "./inner-edges.ts";
 import { RelationContext } from "./relation-context.ts";
-import { type RelatedShuffle, type Shuffle, shuffleEndingAt } from "./shuffles.ts";
+import { type RelatedShuffle, type Shuffle, shufflesOf } from "./shuffles.ts";
 import { StandIns } from "./stand-ins.ts";
+import { type TrueNorm, trueNorms } from "./true-norms.ts";
 
 /** An axis summed over: of two inputs' products, or of one input alone. */
 export interface Contraction {
@@ -114,27 +115,20 @@ export class RelationBuilder {
   }
 
   visitAll(): void {
-    const { nodes } = this.#scope.graph;
-    const shuffleOf = new Map<Node, Shuffle>();
-    for (const last of nodes) {
-      const shuffle = shuffleEndingAt(last, this.#scope);
-      // A Reshape between two of them belongs to the first.
-      if (shuffle === undefined || shuffle.nodes.some((node) => shuffleOf.has(node))) continue;
-      for (const node of shuffle.nodes) shuffleOf.set(node, shuffle);
-    }
-    for (const node of nodes) {
-      const shuffle = shuffleOf.get(node);
+    const [shuffles, norms] = [shufflesOf(this.#scope), trueNorms(this)];
+    for (const node of this.#scope.graph.nodes) {
+      const shuffle = shuffles.get(node);
       const rumour = this.#hearsay.at(node);
       if (rumour !== undefined) this.#blockNode(node, rumour);
-      else if (shuffle === undefined) this.#visit(node);
+      else if (shuffle === undefined) this.#visit(node, norms.get(node));
       else if (node === shuffle.nodes[2]) this.#shuffle(shuffle);
     }
   }
 
-  #visit(node: Node): void {
+  #visit(node: Node, norm: TrueNorm | undefined): void {
     // A constant is free to be padded, wherever it is stored.
     if (isConstantNode(node)) return;
-    const context = new RelationContext(node, this);
+    const context = new RelationContext(node, this, norm);
     const axes = findOp(node.domain, node.opType)?.axes;
     if (axes === undefined || this.#scope.children.has(node)) {
       context.blockAll("does not say how padding passes through it");

@@ -1,6 +1,6 @@
 /** @file One node as its operator states the relations of its axes. */
 import { NodeContext } from "../../facts/context.ts";
-import type { Axis, PaddedSizes } from "../../ir/axis.ts";
+import { type Axis, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
 import type { AxisSolver } from "../../ir/axis-solver.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
@@ -9,16 +9,20 @@ import { elementsRead } from "./elements-read.ts";
 import { canPad, canSlice } from "./inner-edges.ts";
 import { isNotNegative } from "./not-negative.ts";
 import type { RelationBuilder } from "./relate.ts";
+import type { TrueNorm } from "./true-norms.ts";
 
 export class RelationContext extends NodeContext implements AxisContext {
   readonly #builder: RelationBuilder;
+  /** Set for a node of one that is written out. */
+  readonly #norm: TrueNorm | undefined;
   readonly #read = new Set<number>();
   /** Axes of outputs at their true size. */
   readonly #given = new Set<Axis>();
 
-  constructor(node: Node, builder: RelationBuilder) {
+  constructor(node: Node, builder: RelationBuilder, norm: TrueNorm | undefined) {
     super(node, builder.scope, builder.scope.outputsOf(node));
     this.#builder = builder;
+    this.#norm = norm;
   }
 
   get solver(): AxisSolver {
@@ -28,15 +32,25 @@ export class RelationContext extends NodeContext implements AxisContext {
   axesOf(index: number): readonly Axis[] | undefined {
     this.#read.add(index);
     const value = this.node.inputs[index];
-    return value === undefined ? undefined : this.#builder.axesOf(value);
+    if (value === undefined) return undefined;
+    return value === this.#norm?.operand ? this.#norm.inside : this.#builder.axesOf(value);
   }
 
-  setAxes(index: number, axes: readonly Axis[]): void {
+  setAxes(index: number, stated: readonly Axis[]): void {
     const value = this.node.outputs[index];
     if (value === undefined) return;
+    const axes = this.#givenByNorm(value, stated);
     this.#builder.setAxes(value, axes, this.node);
     for (const [position, axis] of axes.entries())
       if (this.#given.has(axis)) this.#giveBehind(value, position, axis);
+  }
+
+  #givenByNorm(value: Value, axes: readonly Axis[]): readonly Axis[] {
+    const norm = this.#norm;
+    if (norm === undefined) return axes;
+    return axes.map((axis, at) =>
+      norm.gives(value, axis, axes.length - at) ? this.#give(sizeOfAxis(axis), norm.reason) : axis,
+    );
   }
 
   /** Where no Pad can stand behind, the axis is blocked. */
@@ -135,7 +149,11 @@ export class RelationContext extends NodeContext implements AxisContext {
   }
 
   giveTrue(size: number, verb: string): Axis {
-    const axis = this.solver.heldAtom(size, this.#told(verb));
+    return this.#give(size, this.#told(verb));
+  }
+
+  #give(size: number, reason: string): Axis {
+    const axis = this.solver.heldAtom(size, reason);
     this.#given.add(axis);
     return axis;
   }

@@ -12,10 +12,11 @@ import type { PassContext, Pricing } from "../pass.ts";
 import type { MeasuredWork } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
+import { LaneAnalysis } from "./lanes.ts";
 import { blockLeftOut, partNames } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
-import { safeRelations } from "./safe-relations.ts";
+import { type SafeRelations, safeRelations } from "./safe-relations.ts";
 import { Together } from "./together.ts";
 import { heldAtoms } from "./wider.ts";
 
@@ -67,17 +68,12 @@ export function explainer({
   const times = new ItemTimes(relations, unbounded);
   const paying = new Together(place, unbounded, { times }, told?.pricing);
   const atEnds = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
-  const held = once(() => (pricing.inside === undefined ? none : heldAtoms(safe, work.products)));
+  const blockOn = blocksIn(safe, work, pricing);
   return (product) => {
     if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
-    const blocked = blocksOf(product, relations);
-    if (blocked.length > 0) {
-      const message = `blocked: ${blocked.join("; ")}`;
-      return isHeld(product, relations, held())
-        ? { kind: "inside", message: `${message}; ${notInside}` }
-        : { kind: "forbidden", message };
-    }
+    const blocked = blockOn(product);
+    if (blocked !== undefined) return blocked;
     const component = paying.of(product);
     if (component !== undefined && paying.isPadded(product))
       return component.savesMicroseconds < pricing.leastMicroseconds
@@ -100,10 +96,42 @@ export function explainer({
 const none: ReadonlySet<Atom> = new Set();
 const notInside = "Slices in front of that and Pads behind are not sure to pay";
 
+/** What forbids padding a product, with or without Slices and Pads inside; undefined where nothing does. */
+function blocksIn(
+  safe: SafeRelations,
+  { products }: MeasuredWork,
+  { inside }: Pricing,
+): (product: CostedProduct) => Reason | undefined {
+  const { relations, fills } = safe;
+  const held = once(() => (inside === undefined ? none : heldAtoms(safe, products)));
+  const lanes = once(() => new LaneAnalysis(relations, fills));
+  return (product) => {
+    const blocked = blocksOf(product, relations);
+    if (blocked.length === 0) return undefined;
+    const message = `blocked: ${blocked.join("; ")}`;
+    if (isHeld(product, relations, held())) return { kind: "inside", message: `${message}; ${notInside}` };
+    const unsafe = inside === undefined ? undefined : unsafeInside(product, relations, lanes());
+    return { kind: "forbidden", message: unsafe === undefined ? message : `${message}; ${unsafe}` };
+  };
+}
+
 /** Whether what is off the multiple in a product could be padded with Slices and Pads. */
 function isHeld(product: CostedProduct, relations: Relations, held: ReadonlySet<Atom>): boolean {
   const stay = misalignedAxes(product, relations).filter((axis) => !isFree(axis));
   return stay.length > 0 && stay.every((axis) => atomsOf(axis).some((atom) => held.has(atom)));
+}
+
+/** What stands against padding axes of a product that only ask for Slices and Pads; undefined where nothing does, or one is blocked. */
+function unsafeInside(product: CostedProduct, relations: Relations, lanes: LaneAnalysis): string | undefined {
+  const atoms = misalignedAxes(product, relations)
+    .filter((axis) => !isFree(axis))
+    .flatMap((axis) => atomsOf(axis));
+  if (atoms.some(({ blocked }) => blocked !== undefined)) return undefined;
+  for (const atom of atoms) {
+    const reason = atom.held === undefined ? undefined : lanes.reasonAgainst(atom);
+    if (reason !== undefined) return `with a Slice in front of that, ${reason}`;
+  }
+  return undefined;
 }
 
 /** Products of one component are padded together: what that saves is said of each of them, and is one saving. */

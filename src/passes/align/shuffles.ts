@@ -30,8 +30,20 @@ export interface RelatedShuffle extends Shuffle {
 /** Longer axes are left to the algebra. */
 const maxShuffled = 65_536;
 
+/** By node. */
+export function shufflesOf(scope: Scope): ReadonlyMap<Node, Shuffle> {
+  const shuffles = new Map<Node, Shuffle>();
+  for (const last of scope.graph.nodes) {
+    const shuffle = shuffleEndingAt(last, scope);
+    // A Reshape between two of them belongs to the first.
+    if (shuffle === undefined || shuffle.nodes.some((node) => shuffles.has(node))) continue;
+    for (const node of shuffle.nodes) shuffles.set(node, shuffle);
+  }
+  return shuffles;
+}
+
 /** The shuffle that a Reshape ends; undefined for any other node. */
-export function shuffleEndingAt(last: Node, scope: Scope): Shuffle | undefined {
+function shuffleEndingAt(last: Node, scope: Scope): Shuffle | undefined {
   const transpose = soleProducer(last, "Reshape", scope);
   const first = transpose && soleProducer(transpose, "Transpose", scope);
   const data = first && isOp(first, "Reshape") ? first.inputs[0] : undefined;

@@ -53,21 +53,35 @@ export function paddedExtent(
   return extentOf(paddedFact(value, relations, sizes, atTrue), bindings);
 }
 
-/** Values that a kernel reads from elsewhere, and those that it makes: some are written, others stay inside. */
+/** A value as a kernel has it. */
+export interface Measured {
+  readonly value: Value;
+  /** Read from elsewhere; or made by it, for others or for itself. */
+  readonly role: "read" | "written" | "inside";
+  /** Axes that are at their true size in this kernel, whatever they are outside. */
+  readonly atTrue: ReadonlySet<number>;
+}
+
 export function measuredValues(
   { nodes }: TrafficStep,
   relations: Relations,
   { bindings }: Pricing,
-): { readonly value: Value; readonly role: "read" | "written" | "inside" }[] {
+): readonly Measured[] {
+  const { inner, scope } = relations;
   const inside = new Set(nodes);
-  const measured: { readonly value: Value; readonly role: "read" | "written" | "inside" }[] = [];
-  for (const { of, moved } of readsOf(nodes, inside, relations.scope, bindings)) {
+  const measured: Measured[] = [];
+  for (const { of, moved } of readsOf(nodes, inside, scope, bindings)) {
     // Constants are small, or rows of a table that nothing reads.
-    if (isStored(of, relations.scope)) continue;
-    for (const value of moved) measured.push({ value, role: "read" });
+    if (isStored(of, scope)) continue;
+    for (const value of moved) {
+      const atTrue = value === of ? inner.takenByAll(nodes, value) : inner.givenOf(value);
+      measured.push({ value, role: "read", atTrue });
+    }
   }
   for (const value of nodes.flatMap((node) => node.outputs)) {
-    if (value !== undefined) measured.push({ value, role: leaves(value, inside) ? "written" : "inside" });
+    if (value === undefined) continue;
+    const role = leaves(value, inside) ? "written" : "inside";
+    measured.push({ value, role, atTrue: inner.givenOf(value) });
   }
   return measured;
 }
@@ -75,9 +89,9 @@ export function measuredValues(
 function growthOf(step: TrafficStep, sizes: PaddedSizes, relations: Relations, pricing: Pricing): Growth {
   let [read, written] = [0, 0];
   let largest: Growth["largest"];
-  for (const { value, role } of measuredValues(step, relations, pricing)) {
+  for (const { value, role, atTrue } of measuredValues(step, relations, pricing)) {
     const plain = paddedExtent(value, unpadded, relations, pricing);
-    const padded = paddedExtent(value, sizes, relations, pricing);
+    const padded = paddedExtent(value, sizes, relations, pricing, atTrue);
     if (plain === undefined || padded === undefined) continue;
     if (role === "read") read += padded.bytes - plain.bytes;
     else if (plain.elements >= (largest?.plain.elements ?? 0)) largest = { plain, padded };
