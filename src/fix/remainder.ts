@@ -68,7 +68,7 @@ export function remainderNotes(
       );
     }
     const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
-    const kind = own.kind === "forbidden" || own.kind === "inside" ? "blocked" : "kept";
+    const kind = own.kind === "forbidden" ? "blocked" : "kept";
     return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
   return asParts(notes, parts);

@@ -73,10 +73,10 @@ export function explainer({
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blocksOf(product, relations);
     if (blocked.length > 0) {
-      const message = `blocked: ${blocked.join("; ")}`;
+      const why = blocked.join("; ");
       return isHeld(product, relations, held())
-        ? { kind: "inside", message: `${message}; ${notInside}` }
-        : { kind: "forbidden", message };
+        ? { kind: "inside", message: `${unsureInside}: ${why}` }
+        : { kind: "forbidden", message: `blocked: ${why}` };
     }
     const component = paying.of(product);
     if (component !== undefined && paying.isPadded(product))
@@ -98,7 +98,7 @@ export function explainer({
 }
 
 const none: ReadonlySet<Atom> = new Set();
-const notInside = "Slices in front of that and Pads behind are not sure to pay";
+const unsureInside = "may save nothing with the Slices and Pads that it takes";
 
 /** Whether what is off the multiple in a product could be padded with Slices and Pads. */
 function isHeld(product: CostedProduct, relations: Relations, held: ReadonlySet<Atom>): boolean {
