@@ -17,6 +17,7 @@ import { halfOf } from "../ir/fix-command.ts";
 import { labelOf } from "../ir/model.ts";
 import { once } from "../ir/once.ts";
 import type { DecidedAsStored, DecidedFix, LeftReason } from "../lint/decision.ts";
+import { leaving } from "../lint/leaving.ts";
 import type { ModelReport } from "../lint/result.ts";
 import { type LintSettings, lintModel } from "../lint/run.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
@@ -47,7 +48,7 @@ export function decidedReport(model: OpenModel, settings: LintSettings): ModelRe
 function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): DecidedFix {
   const settings = repairOf(lint, safeFix);
   // Nobody knows what a broken model should compute.
-  if (invalidNode(workload.facts) !== null) return brokenFix(workload);
+  if (invalidNode(workload.facts) !== null) return leaving(workload, noChange, "the model is invalid");
   keepPriced(model, settings, workload);
   const safe = decideSafe(model, settings);
   const half = once(() => unlessRefused(() => storedInHalf(safe, settings)));
@@ -63,19 +64,6 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
     ...ends,
     takenFirst: () => takenFirst(fixes, ends, settings),
     asStored: once(() => (isHalfLeft(workload, ends, settings) ? asStoredOf(workload, made) : undefined)),
-  };
-}
-
-function brokenFix(workload: Workload): DecidedFix {
-  return {
-    after: workload,
-    change: noChange,
-    reasonFor: () => ({ message: "the model is invalid" }),
-    isRewritten: () => false,
-    layoutOf: () => undefined,
-    inHalf: () => undefined,
-    inLayout: () => undefined,
-    takenFirst: () => undefined,
   };
 }
 

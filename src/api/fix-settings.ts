@@ -47,7 +47,7 @@ export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings 
     leastWeighed: settings.minSaving,
     others,
     onlyWhereFaster: true,
-    remaining: (workload, proposed) => fixableProducts(active, workload, cost, proposed),
+    remaining: (workload, unmade) => fixableProducts(active, workload, cost, unmade),
     passes: [...customPasses(active), ...passesOf(fix, target)],
     flags: flagsOf(fix),
     rebatch: fix.batch === undefined ? undefined : rebatch,

@@ -5,6 +5,7 @@
 
 import { isHalf, isOfTypes } from "../ir/fix-command.ts";
 import { duration, durationRange } from "../ir/format.ts";
+import { once } from "../ir/once.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { WrittenSaving } from "../workload/account.ts";
 import { noChange } from "../workload/change.ts";
@@ -15,6 +16,7 @@ import { commandOf } from "./choice.ts";
 import { left, type SafeFix, withoutInside } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
+import { savedByPass } from "./saved.ts";
 
 /**
  * What safe fixes make for the target, and what of that is written where the file keeps its types: the same, what does without Slices and Pads inside, or nothing. Where no fix brings
@@ -52,14 +54,18 @@ export function decideStored(
   const isMade = isHalf(precision) && half.isStorable();
   const less = withoutInside(safe.fixed, original, settings);
   const kept = less && decideStored(original, less, settings, half).asStored;
+  const parts = once(() => savedByPass("align", safe.fixed, before.timeline.microseconds, settings));
   const leftFor = (declined: string): SafeFixes => {
-    const foregone = safe.change.saves.microseconds;
+    // What is made without Slices and Pads inside is not foregone.
+    const foregone = safe.change.saves.microseconds - (kept?.change.saves.microseconds ?? 0);
     const why = {
       declined,
       proposed: safe.after,
       addsInside: less !== undefined,
       foregone,
       foregoneIn: precision,
+      isMadeInHalf: isMade,
+      foregoneParts: kept?.fixed.changed === true ? undefined : parts,
     };
     if (kept?.fixed.changed)
       return { inTarget: isMade ? safe : kept, asStored: isMade ? { ...kept, ...why } : kept };
@@ -72,27 +78,23 @@ export function decideStored(
   return isNamed ? leftFor(whyLeft(written, commandOf(precision))) : unnamed;
 }
 
-/** Why what the solver would do is not done to the model as a whole, and the microseconds that it would save. */
-export interface Declined {
+/** Why what the solver would do is not done to the model as a whole, and what is known of it. */
+export interface Declined
+  extends Pick<SafeFix, "proposed" | "addsInside" | "foregoneIn" | "isMadeInHalf" | "foregoneParts"> {
   readonly message: string;
+  /** The microseconds that it would save. */
   readonly foregone: number | undefined;
-  /** What that is computed in, where the message is told of the file as it is stored. */
-  readonly foregoneIn?: Workload["target"]["precision"] | undefined;
-  /** The model as it would have been left. */
-  readonly proposed?: Workload | undefined;
-  /** Whether that has Slices and Pads between nodes of the model. */
-  readonly addsInside?: boolean | undefined;
 }
 
 /** Why safe fixes are not made of a file that is told as it is stored, and what all of them would save of it so. */
 export function declinedAsStored(
-  { declined, proposed, addsInside, foregoneIn }: SafeFix,
+  { after: made, declined, proposed, addsInside, foregoneIn }: SafeFix,
   file: Workload,
   { cost }: Pick<FixSettings, "cost">,
 ): Declined | undefined {
   if (declined === undefined) return undefined;
   if (proposed === undefined) return { message: declined, foregone: undefined };
-  const { microseconds, after } = writtenBetween(file, proposed, cost);
+  const { microseconds, after } = writtenBetween(made, proposed, cost);
   const foregone = Math.max(0, microseconds);
   // What was declined by its figures as stored says them already.
   if (foregoneIn !== undefined) return { message: declined, foregone, proposed, addsInside };

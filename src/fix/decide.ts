@@ -8,6 +8,7 @@ import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
 import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
 import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
+import type { SavedPart } from "../workload/within-whole.ts";
 import type { Workload } from "../workload/workload.ts";
 import { repairedBehindLayout } from "./behind-layout.ts";
 import { type FixedModel, type FixNote, type FixSettings, proposalOf, unchanged } from "./pipeline.ts";
@@ -30,6 +31,10 @@ export interface SafeFix {
   readonly foregone?: number | undefined;
   /** What `foregone` is computed in, where `declined` is told of the file as it is stored. */
   readonly foregoneIn?: Workload["target"]["precision"] | undefined;
+  /** Whether a command makes it in half all the same: what it leaves is told behind it then. */
+  readonly isMadeInHalf?: boolean | undefined;
+  /** What padding saves of what would have been saved, change by change; undefined where that is not known by itself. */
+  readonly foregoneParts?: (() => readonly SavedPart[]) | undefined;
   /** Set where it is not done because of another stack: it saves time on the target. */
   readonly loses?: LossElsewhere;
   /**

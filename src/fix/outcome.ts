@@ -3,7 +3,7 @@ import { openSymbols } from "../ir/assumed.ts";
 import { labelOf } from "../ir/model.ts";
 import type { Otherwise } from "../ir/otherwise.ts";
 import type { OpenModel } from "../onnx/open.ts";
-
+import { productOf } from "../passes/align/parts.ts";
 import { type AccountStep, accountOf } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import { pricedSizes, type Workload } from "../workload/workload.ts";
@@ -11,6 +11,7 @@ import type { LeftPiece } from "./bisect.ts";
 import { diffModels, type ModelDiff } from "./diff.ts";
 import { withGiven } from "./given.ts";
 import type { Measurement } from "./measured.ts";
+import { paddedOnce } from "./padded-once.ts";
 import { changesTypes, type FixedModel, type FixNote, type FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 import { remainderNotes } from "./remainder.ts";
@@ -92,8 +93,10 @@ export function outcomeOf(
     changed: fixed.changed,
     flags,
     notes: [
-      ...fixed.notes.map((note) =>
-        note.kind === "changed" ? { ...note, microseconds: saved.get(note) } : note,
+      ...paddedOnce(
+        fixed.notes.map((note) =>
+          note.kind === "changed" ? { ...note, microseconds: saved.get(note) } : note,
+        ),
       ),
       ...failedNotes(left, original),
       ...remainderNotes(padded, settings, [...left, ...reverted], fix),
@@ -142,8 +145,7 @@ function failedNotes(left: readonly LeftPiece[], { graph }: OpenModel): FixNote[
   const nodes = new Map(graph.nodes.map((node) => [labelOf(node), node]));
   return left.map(({ pass, part, reason, isDecision }) => {
     const what = part === undefined ? "" : ` of "${part}"`;
-    const node =
-      part === undefined ? undefined : (nodes.get(part) ?? nodes.get(part.replace(/: \d+( \(\d+\))?$/, "")));
+    const node = part === undefined ? undefined : (nodes.get(part) ?? nodes.get(productOf(part)));
     return {
       kind: "failed",
       pass,

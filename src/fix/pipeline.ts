@@ -8,7 +8,8 @@ import type { PatchedModel } from "../onnx/apply.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import type { Pass, PassName, PassNote, PassOptions, PassRegion, PassResult } from "../passes/pass.ts";
 import type { OtherStack } from "../workload/elsewhere.ts";
-import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
+import type { CostedProduct } from "../workload/product.ts";
+import type { UnmadeFixes } from "../workload/unmade.ts";
 import type { Workload, WorkloadSettings } from "../workload/workload.ts";
 import { patched, render } from "./edits.ts";
 import { keepResult, takeResult } from "./last-results.ts";
@@ -36,7 +37,7 @@ export interface FixSettings extends WorkloadSettings {
   readonly others?: readonly OtherStack[] | undefined;
   /** What could still be repaired in the result: it is explained. Nothing by default. */
   readonly remaining?:
-    | ((workload: Workload, proposed?: ProposedSizes) => readonly RemainingProduct[])
+    | ((workload: Workload, unmade?: UnmadeFixes) => readonly RemainingProduct[])
     | undefined;
   /** Tensors of more bytes are not read: what is in them is taken to be in any type's range. */
   readonly mostRead?: number | undefined;
@@ -83,6 +84,8 @@ export interface FixNote extends PassNote {
   readonly isPart?: boolean;
   /** What that time is computed in, where the message is told of the file as it is stored. */
   readonly savedIn?: Workload["target"]["precision"] | undefined;
+  /** Set where it is told behind fixes that are made in a file in that precision alone. */
+  readonly madeIn?: Workload["target"]["precision"] | undefined;
   /** Of what failed verification: it turns a decision between values that half precision does not tell apart. */
   readonly isDecision?: boolean;
 }

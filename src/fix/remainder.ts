@@ -8,12 +8,13 @@ import type { OpenModel } from "../onnx/read-model.ts";
 import { explainer, type Reason, type RemainderInput } from "../passes/align/remainder.ts";
 import type { PassContext } from "../passes/pass.ts";
 import { pricedAt } from "../workload/priced-at.ts";
-import { type CostedProduct, counterpartIn } from "../workload/product.ts";
-import { type Whole, withinWholes } from "../workload/within-whole.ts";
+import { type CostedProduct, counterpartIn, type ProposedSizes } from "../workload/product.ts";
+import { partsByLabel, type Whole, withinWholes } from "../workload/within-whole.ts";
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
 import type { Declined } from "./decide-stored.ts";
+import { type LeftProduct, leftProducts } from "./left-products.ts";
 import { pricingOf } from "./pass-context.ts";
 import { type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
 import { priced, unboundFacts } from "./prices.ts";
@@ -44,31 +45,62 @@ export function remainderNotes(
   const known = once(() => reasons(model, settings, left));
   const reasonFor = (product: CostedProduct) => known()(asDecided?.(product) ?? product);
   const sizes = declined?.proposed && sizesIn(declined.proposed);
-  const found =
-    settings.remaining?.(workload, (product) => sizes?.(product) ?? reasonFor(product).padded) ?? [];
-  const all = declined?.foregone === undefined ? undefined : { microseconds: declined.foregone };
+  const found = leftProducts(
+    workload,
+    settings,
+    declined,
+    (product) => sizes?.(product) ?? reasonFor(product).padded,
+  );
+  const wholeOf = wholesIn(declined);
   const parts: NotePart[] = [];
   const partOf = (note: FixNote, whole: Whole | undefined) => {
     if (whole !== undefined) parts.push({ note, whole, microseconds: note.microseconds ?? 0 });
     return note;
   };
-  const notes = found.map(({ rule, product, microseconds }): FixNote => {
-    const own = reasonFor(product);
-    // By the name that a reader of the file knows: bodies of functions have none of their own.
-    const { node, scope } = siteOf(product.node, product.scope);
-    const graph = scope.isMain ? undefined : scope.path;
-    const note = { pass: "align", rule, node, graph, microseconds } as const;
-    // What the solver would do and the whole model does not pay for has no reason of its own; what is below the limit alone it would not do.
-    const isInside = own.kind === "inside" && declined?.addsInside === true && sizes?.(product) !== undefined;
-    if (declined !== undefined && (isInside || isSolved(own)) && !isBelowLimit(own, settings)) {
+  const notes = found.map((each): FixNote => {
+    const own = reasonFor(each.product);
+    const note = noteOf(each, settings);
+    if (declined !== undefined && isDeclined(each, own, declined, settings, sizes)) {
       const { message, foregone, foregoneIn: savedIn } = declined;
-      return partOf({ ...note, kind: "kept", message, isPart: foregone !== undefined, savedIn }, all);
+      return partOf(
+        { ...note, kind: "kept", message, isPart: foregone !== undefined, savedIn },
+        wholeOf(each.product),
+      );
     }
     const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
-    const kind = own.kind === "forbidden" || own.kind === "inside" ? "blocked" : "kept";
+    const kind = own.kind === "forbidden" ? "blocked" : "kept";
     return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
   return asParts(notes, parts);
+}
+
+/** What a product that is declined would be a part of: what is padded together, where that is known by itself, and else all of it. */
+function wholesIn(declined: Declined | undefined): (product: CostedProduct) => Whole | undefined {
+  const { foregone, foregoneParts } = declined ?? {};
+  const all = foregone === undefined ? undefined : { microseconds: foregone };
+  const byLabel = once(() => partsByLabel(foregoneParts?.() ?? []));
+  return ({ node, scope }) => (scope.isMain ? byLabel().get(labelOf(node)) : undefined) ?? all;
+}
+
+/** By the name that a reader of the file knows: bodies of functions have none of their own. */
+function noteOf({ rule, product, microseconds, place }: LeftProduct, { target }: FixSettings) {
+  const { node, scope } = siteOf(product.node, product.scope);
+  const graph = scope.isMain ? undefined : scope.path;
+  const madeIn = place === "behind" ? target.precision : undefined;
+  return { pass: "align", rule, node, graph, microseconds, madeIn } as const;
+}
+
+/** What the solver would do and the whole model does not pay for has no reason of its own; what is below the limit alone it would not do. */
+function isDeclined(
+  { place, product }: LeftProduct,
+  own: Reason,
+  { addsInside }: Declined,
+  settings: FixSettings,
+  sizes: ProposedSizes | undefined,
+): boolean {
+  if (place !== undefined) return place === "part";
+  const isInside = own.kind === "inside" && addsInside === true && sizes?.(product) !== undefined;
+  return (isInside || isSolved(own)) && !isBelowLimit(own, settings);
 }
 
 /** What comes to it but for what figures are rounded by. */

@@ -6,6 +6,7 @@ import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import type { SavedPart } from "../workload/within-whole.ts";
 import type { Fix } from "./outcome.ts";
 import { type Applied, changesTypes, type FixedModel, type FixNote, type FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
@@ -37,13 +38,6 @@ function layoutSaves(states: Fix["states"]): number {
   const at = states.findIndex(({ step }) => step === "layout");
   const time = (index: number) => states[index]?.workload.timeline.microseconds ?? 0;
   return at < 1 ? 0 : time(at - 1) - time(at);
-}
-
-/** What one change of products saves, with what it costs around them. */
-export interface SavedPart {
-  /** Of their nodes. */
-  readonly labels: ReadonlySet<string>;
-  readonly microseconds: number;
 }
 
 /** What changes of `pass` save of a model in what it is told in, as `savedBy` has it; `before` is what the model took. */

@@ -59,12 +59,12 @@ const decidedBefore = "padding was decided before the types changed: --fix of th
 
 function declinedOf(behind: Unsafe, file: Workload, settings: FixSettings): Declined | undefined {
   const { safe } = behind;
-  const { declined, foregone, foregoneIn, proposed, addsInside } = safe;
   if (isToldAsStored(behind, settings)) {
     const asStored = declinedAsStored(safe, file, settings);
     if (asStored !== undefined) return asStored;
   }
-  if (declined !== undefined) return { message: declined, foregone, foregoneIn, proposed, addsInside };
+  const { declined, foregone, foregoneIn } = safe;
+  if (declined !== undefined) return { ...safe, foregone, message: declined };
   // In half a product may be off a multiple that it met before.
   const isBefore = changesTypes(settings) && !safe.fixed.changed;
   return isBefore ? { message: decidedBefore, foregone, foregoneIn } : undefined;

@@ -4,8 +4,8 @@
  */
 import { labelOf } from "../ir/model.ts";
 import type { Step } from "../workload/timeline.ts";
+import { partsByLabel, type SavedPart } from "../workload/within-whole.ts";
 import type { LintContext } from "./context.ts";
-import type { PaddedPart } from "./decision.ts";
 import { capped, type Group, inStep } from "./group.ts";
 
 export function shareOutCopies(groups: readonly Group[], { decision }: LintContext): void {
@@ -24,14 +24,14 @@ export function shareOutCopies(groups: readonly Group[], { decision }: LintConte
 }
 
 /** No part has findings that save more than it does; what is found at no product of a part is left as it is. */
-function keepWithinParts(groups: readonly Group[], parts: readonly PaddedPart[]): void {
+function keepWithinParts(groups: readonly Group[], parts: readonly SavedPart[]): void {
   const partOf = partsByStep(parts);
   const claims = groups.map((group) => ({ group, saved: savedIn(group, partOf) }));
-  const claimed = new Map<PaddedPart, number>();
+  const claimed = new Map<SavedPart, number>();
   for (const { saved } of claims)
     for (const [part, microseconds] of saved)
       if (part !== undefined) claimed.set(part, (claimed.get(part) ?? 0) + microseconds);
-  const leftOf = (part: PaddedPart | undefined) => {
+  const leftOf = (part: SavedPart | undefined) => {
     const sum = part === undefined ? 0 : (claimed.get(part) ?? 0);
     return part === undefined || sum <= part.microseconds ? 1 : Math.max(0, part.microseconds) / sum;
   };
@@ -43,7 +43,7 @@ function keepWithinParts(groups: readonly Group[], parts: readonly PaddedPart[])
 }
 
 /** The part that a kernel's product is of. */
-function partsByStep(parts: readonly PaddedPart[]): (step: Step) => PaddedPart | undefined {
+function partsByStep(parts: readonly SavedPart[]): (step: Step) => SavedPart | undefined {
   const byLabel = partsByLabel(parts);
   return ({ scope, nodes }) => {
     if (!scope.isMain) return undefined;
@@ -55,25 +55,12 @@ function partsByStep(parts: readonly PaddedPart[]): (step: Step) => PaddedPart |
   };
 }
 
-/** What pads other axes of the same product later is one part with what came before. */
-function partsByLabel(parts: readonly PaddedPart[]): ReadonlyMap<string, PaddedPart> {
-  const byLabel = new Map<string, PaddedPart>();
-  for (const part of parts) {
-    const known = new Set([...part.labels].flatMap((label) => byLabel.get(label) ?? []));
-    const all = [...known, part];
-    const labels = new Set(all.flatMap((each) => [...each.labels]));
-    const whole = { labels, microseconds: sumOf(all.map(({ microseconds }) => microseconds)) };
-    for (const label of labels) byLabel.set(label, whole);
-  }
-  return byLabel;
-}
-
 /** What a group saves, by the parts that its members are of. */
 function savedIn(
   { saves, members }: Group,
-  partOf: (step: Step) => PaddedPart | undefined,
-): Map<PaddedPart | undefined, number> {
-  const saved = new Map<PaddedPart | undefined, number>();
+  partOf: (step: Step) => SavedPart | undefined,
+): Map<SavedPart | undefined, number> {
+  const saved = new Map<SavedPart | undefined, number>();
   const sum = sumOf(members.map((member) => Math.max(0, member.saves?.microseconds ?? 0)));
   if (saves === null || sum <= 0) return saved;
   for (const member of members) {

@@ -10,7 +10,7 @@ import type { TakenFirst, WrittenSaving } from "../workload/account.ts";
 import type { StepChange, WorkloadChange } from "../workload/change.ts";
 import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
 import type { Step } from "../workload/timeline.ts";
-import type { Whole } from "../workload/within-whole.ts";
+import type { SavedPart, Whole } from "../workload/within-whole.ts";
 import type { Workload } from "../workload/workload.ts";
 import { isPadded, passesBehind } from "./passes-behind.ts";
 
@@ -20,14 +20,6 @@ export interface LeftReason {
   readonly declined?: "below" | "uncertain" | undefined;
   /** Set where that is said of several fixes together: what it would save is a part of what they would. */
   readonly whole?: Whole | undefined;
-}
-
-/** Products that are padded together, or not at all. */
-export interface PaddedPart {
-  /** Of nodes in the main graph. */
-  readonly labels: ReadonlySet<string>;
-  /** What that saves, with what it costs around them: in passes that grow, and copies at the model's ends. */
-  readonly microseconds: number;
 }
 
 /** What safe fixes make of a workload; whoever knows the passes answers. */
@@ -41,7 +33,7 @@ export interface DecidedFix {
   /** Whether padding was solved for, and something is padded: that takes longer than to decide on half. */
   readonly isSolved?: boolean;
   /** What padding saves of the change, component by component; the rest is folding's. */
-  readonly padding?: readonly PaddedPart[] | undefined;
+  readonly padding?: readonly SavedPart[] | undefined;
   /** Microseconds that safe fixes would save which are declined as a whole. */
   readonly foregone?: number | undefined;
   /** Whether a plugin has the node rewritten, or it is joined with others. */
@@ -203,7 +195,7 @@ export class Decision {
   readonly needsHalf: boolean;
   readonly foregone: number | undefined;
   readonly isSolved: boolean;
-  readonly padding: readonly PaddedPart[];
+  readonly padding: readonly SavedPart[];
   readonly whyWritten: string | undefined;
   readonly proposedFor: ProposedSizes | undefined;
   readonly #reasonFor: DecidedFix["reasonFor"];

@@ -1,9 +1,13 @@
 /** @file Products that a safe fix could make faster, for whoever asks why a fix has left them. */
 import type { CostModel } from "../cost/model.ts";
-import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
+import { changeBetween } from "../workload/change.ts";
+import type { CostedProduct } from "../workload/product.ts";
 import { savedWithin } from "../workload/room.ts";
+import type { UnmadeFixes } from "../workload/unmade.ts";
 import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
+import { Decision } from "./decision.ts";
+import { leaving } from "./leaving.ts";
 import type { AnyRule } from "./rule.ts";
 
 export interface FixableProduct {
@@ -21,9 +25,10 @@ export function fixableProducts(
   rules: readonly AnyRule[],
   workload: Workload,
   cost: CostModel,
-  proposed?: ProposedSizes,
+  { proposed, made }: UnmadeFixes = {},
 ): readonly FixableProduct[] {
-  const context = new LintContext(workload, cost, { proposed });
+  const decision = made && new Decision(workload, leaving(made, changeBetween(workload, made, cost)));
+  const context = new LintContext(workload, cost, { decision, proposed });
   const products = new Map<object, CostedProduct>(workload.products.map((product) => [product, product]));
   const safe = rules.filter(({ fix }) => fix === "safe");
   const found = safe.flatMap((rule) =>

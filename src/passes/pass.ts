@@ -11,6 +11,7 @@ import type { TrafficVariant, Work } from "../ops/work.ts";
 import type { WorkChange } from "../workload/change.ts";
 import type { CostedProduct } from "../workload/product.ts";
 import type { TrafficStep } from "../workload/timeline.ts";
+import type { ToldPadding } from "./align/told.ts";
 import type { FreshNames } from "./names.ts";
 
 /** In the order they run. */
@@ -123,6 +124,8 @@ export interface PassNote {
   readonly microseconds?: number | undefined;
   /** Of a change: all nodes of the products that it is about. */
   readonly products?: readonly Node[];
+  /** Of padding: what it did. */
+  readonly padding?: ToldPadding;
   /** Set where a product stays FP32, or is half, whatever it gains there: what it gains may differ in another layout. */
   readonly isByPrice?: true;
 }

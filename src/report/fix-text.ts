@@ -220,6 +220,12 @@ function nameText({ node, graph }: FixOutcome["notes"][number]): string {
 
 /** What is lost with it: a part of what the reason is about, or what each would save were it the only one. */
 function leftTime(group: FixOutcome["notes"]): string {
+  const [first] = group;
+  const behind = first?.madeIn === undefined ? "" : `, once repaired in ${first.madeIn.toUpperCase()}`;
+  return `${savedTime(group)}${behind}`;
+}
+
+function savedTime(group: FixOutcome["notes"]): string {
   const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
   const [first] = group;
   if (first?.isPart === true)

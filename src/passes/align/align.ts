@@ -1,9 +1,8 @@
 /** @file The padding pass: relations, safety, choice, patch. */
 import { type Atom, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
-import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
+import { labelOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
-import { emitted } from "../../ops/emitted.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import { FreshNames } from "../names.ts";
 import type { Pass, PassContext, PassNote, PassRegion, PassResult } from "../pass.ts";
@@ -12,10 +11,11 @@ import { findSurprises, type Surprise } from "./check-padded.ts";
 import { type Choice, choosePadding } from "./choose.ts";
 import { freeAtoms } from "./free-atoms.ts";
 import { paddedWork } from "./padded.ts";
-import { blockLeftOut, partNames } from "./parts.ts";
+import { blockLeftOut, type PartNames, partNames, productOf } from "./parts.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";
 import { leaveRelations, type SafeRelations, safeRelations } from "./safe-relations.ts";
+import { paddingText, type ToldPadding } from "./told.ts";
 import { widerChoice } from "./wider.ts";
 
 export const align: Pass = { name: "align", safe: true, run: runAlign };
@@ -45,7 +45,7 @@ function runAlign(context: PassContext): PassResult {
       if (patch.isEmpty && round === 0 && context.leftOut === undefined) leaveRelations(facts, safe);
       const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
       const regions = regionsOf(choice, relations, names, pricing.bindings);
-      return { patch, notes: [...notesOf(choice, relations), ...notes], parts, regions };
+      return { patch, notes: [...notesOf(choice, relations, names), ...notes], parts, regions };
     }
     pushAll(notes, takeBack(surprises, choice));
   }
@@ -97,48 +97,54 @@ function takeBack(surprises: readonly Surprise[], { components }: Choice): PassN
   return notes;
 }
 
-function notesOf(choice: Choice, relations: Relations): PassNote[] {
+function notesOf(choice: Choice, relations: Relations, names: PartNames): PassNote[] {
   return choice.components.flatMap((component) => {
     if (component.sizes.size === 0) return [];
     const [first] = component.products;
+    const padding = toldOf(component, relations, names);
     return [
       {
         kind: "changed" as const,
         node: first?.node,
         products: component.products.flatMap(({ nodes }) => nodes),
-        message: messageOf(component, relations),
+        message: paddingText(padding),
+        padding,
         microseconds: component.savesMicroseconds,
       },
     ];
   });
 }
 
-function messageOf(component: Component, relations: Relations): string {
-  const sizes = [...component.sizes].map(([atom, size]) => `${atom.size} to ${size}`);
-  const padded = `padded ${summary(sizes)} in ${counted(countOf(component, relations), "product")}`;
-  const added = addedInside(component, relations);
-  return added.length > 0 ? `${padded}, with ${added.join(" and ")} around what needs the true size` : padded;
+function toldOf(component: Component, relations: Relations, names: PartNames): ToldPadding {
+  const { sizes, products } = component;
+  const touched = products.filter((product) => touches(product, sizes, relations));
+  return {
+    axes: [...sizes].map(([atom, to]) => ({
+      product: productOf(names.get(atom) ?? ""),
+      from: atom.size,
+      to,
+    })),
+    products: new Set(touched.map(({ node }) => labelOf(node))),
+    ...addedInside(component, relations),
+  };
 }
 
-/** `8 Slices`, `8 Pads`: those at inputs and outputs of the model are others. */
-function addedInside({ sizes }: Component, relations: Relations): string[] {
+/** Those at inputs and outputs of the model are others. */
+function addedInside({ sizes }: Component, relations: Relations): Pick<ToldPadding, "slices" | "pads"> {
   let [slices, pads] = [0, 0];
   for (const value of relations.inner.values()) {
     const { widened, cuts } = relations.inner.conversionsAt(value, relations.axesOf(value) ?? [], sizes);
     slices += cuts.length;
     if (widened.length > 0) pads += 1;
   }
-  return [
-    slices > 0 ? counted(slices, emitted.Slice) : [],
-    pads > 0 ? counted(pads, emitted.Pad) : [],
-  ].flat();
+  return { slices, pads };
 }
 
 /** Each component that is padded; those that pad the same of the same products have one shape. */
 function regionsOf(
   { components }: Choice,
   relations: Relations,
-  names: ReadonlyMap<Atom, string>,
+  names: PartNames,
   bindings: ReadonlyMap<string, number>,
 ): PassRegion[] {
   return components
@@ -148,25 +154,15 @@ function regionsOf(
       const works = products.map((product) =>
         [new Map<Atom, number>(), sizes].map((own) => paddedWork(product, relations, own, bindings)),
       );
+      const padding = toldOf(component, relations, names);
       return {
-        what: messageOf(component, relations),
+        what: paddingText(padding),
         shape: JSON.stringify(works.map((both) => JSON.stringify(both)).sort()),
         parts: [...sizes.keys()].flatMap((atom) => names.get(atom) ?? []),
         microseconds: savesMicroseconds,
-        addsInside: addedInside(component, relations).length > 0 ? true : undefined,
+        addsInside: padding.slices + padding.pads > 0 ? true : undefined,
       };
     });
-}
-
-/** `67 to 72, 129 to 136 (2×)`. */
-function summary(sizes: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const size of sizes) counts.set(size, (counts.get(size) ?? 0) + 1);
-  return [...counts].map(([size, count]) => (count > 1 ? `${size} (${count}×)` : size)).join(", ");
-}
-
-function countOf(component: Component, relations: Relations): number {
-  return component.products.filter((product) => touches(product, component.sizes, relations)).length;
 }
 
 function touches(product: CostedProduct, sizes: ReadonlyMap<Atom, number>, relations: Relations): boolean {

@@ -6,11 +6,10 @@ import type { PassContext } from "../pass.ts";
 import { atomsOfProduct } from "./padded.ts";
 import type { Relations } from "./relate.ts";
 
+export type PartNames = ReadonlyMap<Atom, string>;
+
 /** Each free atom that products have, by the first of them and its size there: `up: 67`. */
-export function partNames(
-  products: readonly CostedProduct[],
-  relations: Relations,
-): ReadonlyMap<Atom, string> {
+export function partNames(products: readonly CostedProduct[], relations: Relations): PartNames {
   const names = new Map<Atom, string>();
   for (const product of products) {
     const counts = new Map<number, number>();
@@ -24,8 +23,13 @@ export function partNames(
   return names;
 }
 
+/** The product that a part is named by, whatever size it has there. */
+export function productOf(part: string): string {
+  return part.replace(/: \d+( \(\d+\))?$/, "");
+}
+
 /** Forbids padding what is to be left out. */
-export function blockLeftOut(names: ReadonlyMap<Atom, string>, leftOut: PassContext["leftOut"]): void {
+export function blockLeftOut(names: PartNames, leftOut: PassContext["leftOut"]): void {
   for (const [atom, name] of names) {
     const reason = leftOut?.(name);
     if (reason !== undefined) atom.blocked ??= reason;

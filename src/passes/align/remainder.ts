@@ -94,7 +94,7 @@ export function explainer({
 }
 
 const none: ReadonlySet<Atom> = new Set();
-const notInside = "Slices in front of that and Pads behind are not sure to pay";
+const unsureInside = "may save nothing with the Slices and Pads that it takes";
 
 /** What forbids padding a product, with or without Slices and Pads inside; undefined where nothing does. */
 function blocksIn(
@@ -108,8 +108,9 @@ function blocksIn(
   return (product) => {
     const blocked = blocksOf(product, relations);
     if (blocked.length === 0) return undefined;
-    const message = `blocked: ${blocked.join("; ")}`;
-    if (isHeld(product, relations, held())) return { kind: "inside", message: `${message}; ${notInside}` };
+    const why = blocked.join("; ");
+    if (isHeld(product, relations, held())) return { kind: "inside", message: `${unsureInside}: ${why}` };
+    const message = `blocked: ${why}`;
     const unsafe = inside === undefined ? undefined : unsafeInside(product, relations, lanes());
     return { kind: "forbidden", message: unsafe === undefined ? message : `${message}; ${unsafe}` };
   };
