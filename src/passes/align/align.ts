@@ -3,10 +3,10 @@ import { type Atom, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { Patch } from "../../ir/patch.ts";
-import { emitted } from "../../ops/emitted.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import { FreshNames } from "../names.ts";
 import type { Pass, PassContext, PassNote, PassRegion, PassResult } from "../pass.ts";
+import { type AddedNodes, addedNodes, addedText } from "./added-nodes.ts";
 import { applyPadding } from "./apply.ts";
 import { findSurprises, type Surprise } from "./check-padded.ts";
 import { type Choice, choosePadding } from "./choose.ts";
@@ -44,13 +44,16 @@ function runAlign(context: PassContext): PassResult {
     if (surprises.length === 0) {
       if (patch.isEmpty && round === 0 && context.leftOut === undefined) leaveRelations(facts, safe);
       const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
-      const regions = regionsOf(choice, relations, names, pricing.bindings);
-      return { patch, notes: [...notesOf(choice, relations), ...notes], parts, regions };
+      const added = addedNodes(choice.components, relations);
+      const regions = regionsOf(choice, added, relations, names, pricing.bindings);
+      return { patch, notes: [...notesOf(choice, added, relations), ...notes], parts, regions };
     }
     pushAll(notes, takeBack(surprises, choice));
   }
   return { patch: new Patch(), notes };
 }
+
+type Added = ReadonlyMap<Component, AddedNodes>;
 
 interface Made {
   readonly choice: Choice;
@@ -97,7 +100,7 @@ function takeBack(surprises: readonly Surprise[], { components }: Choice): PassN
   return notes;
 }
 
-function notesOf(choice: Choice, relations: Relations): PassNote[] {
+function notesOf(choice: Choice, added: Added, relations: Relations): PassNote[] {
   return choice.components.flatMap((component) => {
     if (component.sizes.size === 0) return [];
     const [first] = component.products;
@@ -106,37 +109,25 @@ function notesOf(choice: Choice, relations: Relations): PassNote[] {
         kind: "changed" as const,
         node: first?.node,
         products: component.products.flatMap(({ nodes }) => nodes),
-        message: messageOf(component, relations),
+        message: messageOf(component, added, relations),
         microseconds: component.savesMicroseconds,
       },
     ];
   });
 }
 
-function messageOf(component: Component, relations: Relations): string {
+function messageOf(component: Component, added: Added, relations: Relations): string {
   const sizes = [...component.sizes].map(([atom, size]) => `${atom.size} to ${size}`);
   const padded = `padded ${summary(sizes)} in ${counted(countOf(component, relations), "product")}`;
-  const added = addedInside(component, relations);
-  return added.length > 0 ? `${padded}, with ${added.join(" and ")} around what needs the true size` : padded;
-}
-
-/** `8 Slices`, `8 Pads`: those at inputs and outputs of the model are others. */
-function addedInside({ sizes }: Component, relations: Relations): string[] {
-  let [slices, pads] = [0, 0];
-  for (const value of relations.inner.values()) {
-    const { widened, cuts } = relations.inner.conversionsAt(value, relations.axesOf(value) ?? [], sizes);
-    slices += cuts.length;
-    if (widened.length > 0) pads += 1;
-  }
-  return [
-    slices > 0 ? counted(slices, emitted.Slice) : [],
-    pads > 0 ? counted(pads, emitted.Pad) : [],
-  ].flat();
+  const nodes = added.get(component);
+  const text = nodes && addedText(nodes);
+  return text === undefined ? padded : `${padded}, ${text}`;
 }
 
 /** Each component that is padded; those that pad the same of the same products have one shape. */
 function regionsOf(
   { components }: Choice,
+  added: Added,
   relations: Relations,
   names: ReadonlyMap<Atom, string>,
   bindings: ReadonlyMap<string, number>,
@@ -149,11 +140,11 @@ function regionsOf(
         [new Map<Atom, number>(), sizes].map((own) => paddedWork(product, relations, own, bindings)),
       );
       return {
-        what: messageOf(component, relations),
+        what: messageOf(component, added, relations),
         shape: JSON.stringify(works.map((both) => JSON.stringify(both)).sort()),
         parts: [...sizes.keys()].flatMap((atom) => names.get(atom) ?? []),
         microseconds: savesMicroseconds,
-        addsInside: addedInside(component, relations).length > 0 ? true : undefined,
+        addsInside: added.get(component)?.areInside === true ? true : undefined,
       };
     });
 }
