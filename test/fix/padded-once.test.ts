@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { paddedOnce } from "../../src/fix/padded-once.ts";
 import type { FixNote } from "../../src/fix/pipeline.ts";
+import { nothingAdded } from "../../src/passes/align/added-nodes.ts";
 import { paddingText, type ToldPadding } from "../../src/passes/align/told.ts";
 
 type Axis = readonly [product: string, from: number, to: number];
@@ -10,8 +11,7 @@ function padded(axes: readonly Axis[], microseconds: number, more: Partial<ToldP
   const padding: ToldPadding = {
     axes: axes.map(([product, from, to]) => ({ product, from, to })),
     products: new Set(axes.map(([product]) => product)),
-    slices: 0,
-    pads: 0,
+    added: nothingAdded,
     ...more,
   };
   const message = paddingText(padding);
@@ -31,7 +31,7 @@ describe("padding of one axis in two rounds", () => {
           ["up2", 3074, 3080],
         ],
         35,
-        { slices: 5, pads: 4 },
+        { added: { slices: 5, pads: 4, areInside: true } },
       ),
       padded(
         [

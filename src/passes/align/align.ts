@@ -6,6 +6,7 @@ import { Patch } from "../../ir/patch.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import { FreshNames } from "../names.ts";
 import type { Pass, PassContext, PassNote, PassRegion, PassResult } from "../pass.ts";
+import { type AddedNodes, addedNodes, nothingAdded } from "./added-nodes.ts";
 import { applyPadding } from "./apply.ts";
 import { findSurprises, type Surprise } from "./check-padded.ts";
 import { type Choice, choosePadding } from "./choose.ts";
@@ -44,13 +45,17 @@ function runAlign(context: PassContext): PassResult {
     if (surprises.length === 0) {
       if (patch.isEmpty && round === 0 && context.leftOut === undefined) leaveRelations(facts, safe);
       const parts = [...choice.sizes.keys()].flatMap((atom) => names.get(atom) ?? []);
-      const regions = regionsOf(choice, relations, names, pricing.bindings);
-      return { patch, notes: [...notesOf(choice, relations, names), ...notes], parts, regions };
+      const added = addedNodes(choice.components, relations);
+      const told = { relations, names, added };
+      const regions = regionsOf(choice, told, pricing.bindings);
+      return { patch, notes: [...notesOf(choice, told), ...notes], parts, regions };
     }
     pushAll(notes, takeBack(surprises, choice));
   }
   return { patch: new Patch(), notes };
 }
+
+type Added = ReadonlyMap<Component, AddedNodes>;
 
 interface Made {
   readonly choice: Choice;
@@ -97,11 +102,17 @@ function takeBack(surprises: readonly Surprise[], { components }: Choice): PassN
   return notes;
 }
 
-function notesOf(choice: Choice, relations: Relations, names: PartNames): PassNote[] {
+interface Told {
+  readonly relations: Relations;
+  readonly names: PartNames;
+  readonly added: Added;
+}
+
+function notesOf(choice: Choice, told: Told): PassNote[] {
   return choice.components.flatMap((component) => {
     if (component.sizes.size === 0) return [];
     const [first] = component.products;
-    const padding = toldOf(component, relations, names);
+    const padding = toldOf(component, told);
     return [
       {
         kind: "changed" as const,
@@ -115,7 +126,7 @@ function notesOf(choice: Choice, relations: Relations, names: PartNames): PassNo
   });
 }
 
-function toldOf(component: Component, relations: Relations, names: PartNames): ToldPadding {
+function toldOf(component: Component, { relations, names, added }: Told): ToldPadding {
   const { sizes, products } = component;
   const touched = products.filter((product) => touches(product, sizes, relations));
   return {
@@ -125,28 +136,13 @@ function toldOf(component: Component, relations: Relations, names: PartNames): T
       to,
     })),
     products: new Set(touched.map(({ node }) => labelOf(node))),
-    ...addedInside(component, relations),
+    added: added.get(component) ?? nothingAdded,
   };
 }
 
-/** Those at inputs and outputs of the model are others. */
-function addedInside({ sizes }: Component, relations: Relations): Pick<ToldPadding, "slices" | "pads"> {
-  let [slices, pads] = [0, 0];
-  for (const value of relations.inner.values()) {
-    const { widened, cuts } = relations.inner.conversionsAt(value, relations.axesOf(value) ?? [], sizes);
-    slices += cuts.length;
-    if (widened.length > 0) pads += 1;
-  }
-  return { slices, pads };
-}
-
 /** Each component that is padded; those that pad the same of the same products have one shape. */
-function regionsOf(
-  { components }: Choice,
-  relations: Relations,
-  names: PartNames,
-  bindings: ReadonlyMap<string, number>,
-): PassRegion[] {
+function regionsOf({ components }: Choice, told: Told, bindings: ReadonlyMap<string, number>): PassRegion[] {
+  const { relations, names } = told;
   return components
     .filter(({ sizes }) => sizes.size > 0)
     .map((component) => {
@@ -154,13 +150,13 @@ function regionsOf(
       const works = products.map((product) =>
         [new Map<Atom, number>(), sizes].map((own) => paddedWork(product, relations, own, bindings)),
       );
-      const padding = toldOf(component, relations, names);
+      const padding = toldOf(component, told);
       return {
         what: paddingText(padding),
         shape: JSON.stringify(works.map((both) => JSON.stringify(both)).sort()),
         parts: [...sizes.keys()].flatMap((atom) => names.get(atom) ?? []),
         microseconds: savesMicroseconds,
-        addsInside: padding.slices + padding.pads > 0 ? true : undefined,
+        addsInside: padding.added.areInside ? true : undefined,
       };
     });
 }

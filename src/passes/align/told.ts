@@ -1,7 +1,7 @@
 /** @file What padding did, as data: it is told once, however many rounds came to it. */
 import { counted } from "../../ir/format.ts";
 import { groupBy } from "../../ir/group.ts";
-import { emitted } from "../../ops/emitted.ts";
+import { type AddedNodes, addedText } from "./added-nodes.ts";
 
 /** An axis that several values have. */
 export interface PaddedAxis {
@@ -15,21 +15,16 @@ export interface ToldPadding {
   readonly axes: readonly PaddedAxis[];
   /** Labels of products that have one of them. */
   readonly products: ReadonlySet<string>;
-  /** Inside the graph: those at inputs and outputs of the model are others. */
-  readonly slices: number;
-  readonly pads: number;
+  readonly added: AddedNodes;
 }
 
 /** `padded 67 to 72, 129 to 136 (2×) in 3 products, with 2 Slices around what needs the true size`. */
-export function paddingText({ axes, products, slices, pads }: ToldPadding): string {
+export function paddingText({ axes, products, added }: ToldPadding): string {
   const sizes = [...groupBy(axes, ({ from, to }) => `${from} to ${to}`)];
   const each = sizes.map(([text, { length: count }]) => (count > 1 ? `${text} (${count}×)` : text));
   const padded = `padded ${each.join(", ")} in ${counted(products.size, "product")}`;
-  const added = [
-    ...(slices > 0 ? [counted(slices, emitted.Slice)] : []),
-    ...(pads > 0 ? [counted(pads, emitted.Pad)] : []),
-  ];
-  return added.length > 0 ? `${padded}, with ${added.join(" and ")} around what needs the true size` : padded;
+  const more = addedText(added);
+  return more === undefined ? padded : `${padded}, ${more}`;
 }
 
 /** Both as one, where `next` pads further what `first` has padded: from the size of the file to the last. Undefined where it pads others alone. */
@@ -44,7 +39,10 @@ export function continued(first: ToldPadding, next: ToldPadding): ToldPadding | 
   return {
     axes: [...axes, ...more],
     products: new Set([...first.products, ...next.products]),
-    slices: first.slices + next.slices,
-    pads: first.pads + next.pads,
+    added: {
+      slices: first.added.slices + next.added.slices,
+      pads: first.added.pads + next.added.pads,
+      areInside: first.added.areInside || next.added.areInside,
+    },
   };
 }
