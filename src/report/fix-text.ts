@@ -226,8 +226,11 @@ function leftTime(group: FixOutcome["notes"]): string {
 }
 
 function savedTime(group: FixOutcome["notes"]): string {
-  const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
+  const all = group.reduce((total, { microseconds = 0 }) => total + microseconds, 0);
   const [first] = group;
+  // A part of what would cost as a whole.
+  if (!(all > 0)) return "would save nothing";
+  const time = duration(all);
   if (first?.isPart === true)
     return first.savedIn === undefined
       ? `${time} of what padding would save in all`

@@ -197,6 +197,19 @@ describe("what a part of a declined repair would save", () => {
   });
 });
 
+it.each(["seg_unet", "c3d"])(
+  "what is left in NHWC that was asked for is a part of what the reason says, and saves nothing where that costs: %s",
+  async (name) => {
+    const args = ["--diff", zooModel(name), "--stack", "cudnn", "--layout", "nhwc", "--no-color"];
+    const { stdout } = await bench.tcLint(args);
+    const lines = [...stdout.matchAll(/^ {2}left {3}.* \((.*)\): .*predicted ([\d.]+) µs → ([\d.]+) µs/gm)];
+    expect(lines.length).toBeGreaterThan(0);
+    for (const [line, time, before, after] of lines)
+      expect(time === "would save nothing", line).toBe(Number(after) >= Number(before));
+    expect(stdout).not.toMatch(/\(0 µs|save 0 µs/);
+  },
+);
+
 it("padding that may save nothing is said to be of several products where these share it, in figures as all others are", async () => {
   const { stdout } = await bench.tcLint(["--diff", zooModel("tcn"), "--no-color"]);
   const reasons = [...stdout.matchAll(/^ {2}left {3}.*\): (.*predicted to save .*)$/gm)].map(
