@@ -88,14 +88,14 @@ export interface Declined
 
 /** Why safe fixes are not made of a file that is told as it is stored, and what all of them would save of it so. */
 export function declinedAsStored(
-  { after: made, declined, proposed, addsInside, foregoneIn }: SafeFix,
+  { after: made, declined, proposed, addsInside, foregoneIn, foregoneAsStored }: SafeFix,
   file: Workload,
   { cost }: Pick<FixSettings, "cost">,
 ): Declined | undefined {
   if (declined === undefined) return undefined;
   if (proposed === undefined) return { message: declined, foregone: undefined };
   const { microseconds, after } = writtenBetween(made, proposed, cost);
-  const foregone = Math.max(0, microseconds);
+  const foregone = Math.max(0, foregoneAsStored ?? microseconds);
   // What was declined by its figures as stored says them already.
   if (foregoneIn !== undefined) return { message: declined, foregone, proposed, addsInside };
   const stored = `as stored ${duration(after + microseconds)} → ${duration(after)}`;

@@ -97,7 +97,12 @@ function floatInLayout(
   const { fixed } = stored;
   return {
     ...plain,
-    safe: { ...stored, fixed: fixed.changed ? fixed : left(fixed.model, declined), declined },
+    safe: {
+      ...stored,
+      fixed: fixed.changed ? fixed : left(fixed.model, declined),
+      declined,
+      foregoneAsStored: saves.microseconds,
+    },
   };
 }
 

@@ -31,6 +31,8 @@ export interface SafeFix {
   readonly foregone?: number | undefined;
   /** What `foregone` is computed in, where `declined` is told of the file as it is stored. */
   readonly foregoneIn?: Workload["target"]["precision"] | undefined;
+  /** The same of the file as it is stored, where `declined` is told of another layout of it. */
+  readonly foregoneAsStored?: number | undefined;
   /** Whether a command makes it in half all the same: what it leaves is told behind it then. */
   readonly isMadeInHalf?: boolean | undefined;
   /** What padding saves of what would have been saved, change by change; undefined where that is not known by itself. */

@@ -33,7 +33,9 @@ export function renderFixText(outcome: FixOutcome, options: FixTextOptions): str
 
 function sameLines(outcome: FixOutcome, palette: Palette): string[] {
   const failed = failedLines(outcome, palette);
-  const said = failed.length > 0 ? ["  nothing is left to fix", ...failed] : ["  nothing to fix"];
+  const copied = outcome.written ? ": copied as it is" : "";
+  const said =
+    failed.length > 0 ? [`  nothing is left to fix${copied}`, ...failed] : [`  nothing to fix${copied}`];
   pushAll(said, measured(outcome));
   if (outcome.written) pushAll(said, resultLines(outcome, palette));
   return said;
@@ -74,12 +76,17 @@ function changeLines(changes: FixOutcome["notes"], isHalfSure: boolean, palette:
   return [...alike.values()].flatMap((group) => {
     const [[, first] = []] = group;
     if (first === undefined) return [];
-    const times = group.length > 1 ? ` (${group.length}×)` : "";
+    const times = placesText(group.length);
     const whole = group.reduce((sum, [, { microseconds = 0 }]) => sum + microseconds, 0);
     const verb = isHalfSure || first.pass !== "half" ? "saves" : "may save";
     const saved = savesText(first.microseconds === undefined ? undefined : whole, first.isOfMore, verb);
     return [`  ${palette.bold(first.pass)}  ${printable(first.message)}${times}${saved}`];
   });
+}
+
+/** Behind what is the same at several; `(2×)` within a message are axes of one size. */
+function placesText(count: number): string {
+  return count > 1 ? `, at ${count} places` : "";
 }
 
 function measured({ measurement }: FixOutcome): string[] {
@@ -187,14 +194,14 @@ export function failureAdvice(
 /** Reasons repeat from layer to layer: each once, with its count, or with the layers that a rule still finds. */
 function blockedLines({ notes, changed }: FixOutcome, palette: Palette): string[] {
   const counts = new Map<string, number>();
+  const told = new Set(notes.flatMap(({ rule, message }) => (rule === undefined ? [] : [message])));
   for (const { kind, pass, message, rule } of notes) {
     // Where nothing is turned, what has no NHWC is why.
     const isWhy = kind === "blocked" || (kind === "kept" && pass === "channels-last" && !changed);
-    if (isWhy && rule === undefined) counts.set(message, (counts.get(message) ?? 0) + 1);
+    if (isWhy && rule === undefined && !told.has(message))
+      counts.set(message, (counts.get(message) ?? 0) + 1);
   }
-  const lines = [...counts].map(
-    ([message, count]) => `  note   ${message}${count > 1 ? ` (${count}×)` : ""}`,
-  );
+  const lines = [...counts].map(([message, count]) => `  note   ${message}${placesText(count)}`);
   pushAll(lines, leftLines(notes));
   return lines.map((line) => palette.dim(printable(line)));
 }
@@ -202,15 +209,19 @@ function blockedLines({ notes, changed }: FixOutcome, palette: Palette): string[
 /** Layers that are named before the rest is counted; the JSON report names all. */
 const named = 3;
 
+/** A reason that several rules' products have is told with the first of them. */
 function leftLines(notes: FixOutcome["notes"]): string[] {
   const left = notes.filter(({ rule }) => rule !== undefined);
-  const groups = groupBy(left, ({ rule, message }) => `${rule} ${message}`);
-  return [...groups.values()].map((group) => {
-    const [first] = group;
-    const names = group.slice(0, named).map(nameText);
-    const more = group.length > named ? ` and ${group.length - named} more` : "";
-    return `  left   ${first?.rule} ${names.join(", ")}${more} (${leftTime(group)}): ${first?.message}`;
-  });
+  const reasons = groupBy(left, ({ message }) => message);
+  return [...reasons].flatMap(([message, alike]) =>
+    [...groupBy(alike, ({ rule }) => rule).values()].map((group, index) => {
+      const [first] = group;
+      const names = group.slice(0, named).map(nameText);
+      const more = group.length > named ? ` and ${group.length - named} more` : "";
+      const why = index === 0 ? message : "the same reason";
+      return `  left   ${first?.rule} ${names.join(", ")}${more} (${leftTime(group)}): ${why}`;
+    }),
+  );
 }
 
 /** `"mm" in graph/b1:Block`. */
@@ -226,8 +237,11 @@ function leftTime(group: FixOutcome["notes"]): string {
 }
 
 function savedTime(group: FixOutcome["notes"]): string {
-  const time = duration(group.reduce((total, { microseconds = 0 }) => total + microseconds, 0));
+  const all = group.reduce((total, { microseconds = 0 }) => total + microseconds, 0);
   const [first] = group;
+  // A part of what would cost as a whole.
+  if (!(all > 0)) return "would save nothing";
+  const time = duration(all);
   if (first?.isPart === true)
     return first.savedIn === undefined
       ? `${time} of what padding would save in all`

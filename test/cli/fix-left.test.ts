@@ -198,7 +198,7 @@ describe("a product that --fix leaves off the multiple", () => {
 it("what --fix does alike in repeated blocks is one line, with what all of it saves", async () => {
   const { stdout } = await bench.tcLint(["--diff", "--unsafe-fixes", zooModel("llama"), "--no-color"]);
   expect(stdout.match(/^ {2}align .*$/gm)).toEqual([
-    expect.stringMatching(/^ {2}align {2}padded 766 to 768 in 3 products \(2×\), saves [\d.]+ µs$/),
+    expect.stringMatching(/^ {2}align {2}padded 766 to 768 in 3 products, at 2 places, saves [\d.]+ µs$/),
   ]);
 });
 
@@ -210,11 +210,14 @@ describe("what a part of a declined repair would save", () => {
 
   it.each(told)("is no more than the reason beside it says of all: %s on %s", async (name, stack) => {
     const { stdout } = await bench.tcLint(["--diff", zooModel(name), "--stack", stack, "--no-color"]);
+    let reason = "";
     const lines = [
       ...stdout.matchAll(
         /^ {2}left {3}.* \((?:would save )?([\d.]+) µs (of what padding would save in all|in FP16|alone|in all, each alone)\): (.*)$/gm,
       ),
-    ].map(([, part, of, why = ""]) => {
+    ].map(([, part, of, said = ""]) => {
+      const why = said === "the same reason" ? reason : said;
+      reason = why;
       const [, before, after] = /predicted ([\d.]+) µs → ([\d.]+) µs/.exec(why) ?? [];
       return { part: Number(part), of, why, all: Number(before) - Number(after) };
     });
@@ -230,6 +233,43 @@ describe("what a part of a declined repair would save", () => {
       if (of === "in FP16") expect(why).toContain("in the types that it stores");
   });
 });
+
+it("a copy of what has nothing to fix says that it is one", async () => {
+  writeInline(bench.folder.path, head([512, 64]), { opsetImport: [{ domain: "", version: 17 }] });
+  const { stdout } = await bench.tcLint(["model.onnx", "--fix-output", "copy.onnx", "--no-color"]);
+  expect(stdout).toMatch(/^ {2}nothing to fix: copied as it is\n {2}written to copy\.onnx \(/m);
+});
+
+it("a reason that several rules' products have is told once", async () => {
+  const { stdout } = await bench.tcLint([
+    "--diff",
+    zooModel("c3d"),
+    "--stack",
+    "cudnn",
+    "--layout",
+    "nhwc",
+    "--no-color",
+  ]);
+  const whole = /may be no faster: predicted/g;
+  expect(stdout.match(whole)).toHaveLength(1);
+  expect(stdout).toMatch(
+    /^ {2}left {3}TC101 .*\): .*may be no faster: predicted .*\n {2}left {3}TC105 .*\): the same reason$/m,
+  );
+  expect(stdout).not.toMatch(/^ {2}note .*may be no faster/m);
+});
+
+it.each(["seg_unet", "c3d"])(
+  "what is left in NHWC that was asked for is a part of what the reason says, and saves nothing where that costs: %s",
+  async (name) => {
+    const args = ["--diff", zooModel(name), "--stack", "cudnn", "--layout", "nhwc", "--no-color"];
+    const { stdout } = await bench.tcLint(args);
+    const lines = [...stdout.matchAll(/^ {2}left {3}.* \((.*)\): .*predicted ([\d.]+) µs → ([\d.]+) µs/gm)];
+    expect(lines.length).toBeGreaterThan(0);
+    for (const [line, time, before, after] of lines)
+      expect(time === "would save nothing", line).toBe(Number(after) >= Number(before));
+    expect(stdout).not.toMatch(/\(0 µs|save 0 µs/);
+  },
+);
 
 it("padding that may save nothing is said to be of several products where these share it, in figures as all others are", async () => {
   const { stdout } = await bench.tcLint(["--diff", zooModel("tcn"), "--no-color"]);
