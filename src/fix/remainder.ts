@@ -68,7 +68,8 @@ export function remainderNotes(
     const kind = own.kind === "forbidden" || own.kind === "inside" ? "blocked" : "kept";
     return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
-  return asParts(notes, parts);
+  const { isTold = () => true } = settings;
+  return asParts(notes, parts).filter(({ rule }) => rule === undefined || isTold(rule));
 }
 
 /** What comes to it but for what figures are rounded by. */
