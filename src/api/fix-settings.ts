@@ -34,7 +34,9 @@ export const safeFix: FixChoice = {
 export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings {
   const fix = { ...asked, half: halfIn(asked, settings) };
   const { target, cost, shapes, dims, rules, severities, timelineOf, unstored, others } = settings;
-  const active = rules.filter(({ code }) => severities.get(code) !== "off");
+  const isTold = (code: string) => severities.get(code) !== "off";
+  // What is told decides nothing; code of others that is switched off does not run.
+  const active = rules.filter((rule) => !isCustom(rule) || isTold(rule.code));
   return {
     target,
     cost,
@@ -48,6 +50,7 @@ export function repairOf(settings: LintSettings, asked: FixChoice): FixSettings 
     others,
     onlyWhereFaster: true,
     remaining: (workload, unmade) => fixableProducts(active, workload, cost, unmade),
+    isTold,
     passes: [...customPasses(active), ...passesOf(fix, target)],
     flags: flagsOf(fix),
     rebatch: fix.batch === undefined ? undefined : rebatch,

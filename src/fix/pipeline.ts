@@ -39,6 +39,8 @@ export interface FixSettings extends WorkloadSettings {
   readonly remaining?:
     | ((workload: Workload, unmade?: UnmadeFixes) => readonly RemainingProduct[])
     | undefined;
+  /** Whether notes name what a rule still finds, by its code; every rule's by default. */
+  readonly isTold?: ((rule: string) => boolean) | undefined;
   /** Tensors of more bytes are not read: what is in them is taken to be in any type's range. */
   readonly mostRead?: number | undefined;
   /** Whether half precision is left for the file as it is stored, in which everything is told then: `isHalfLeft`. */

@@ -71,7 +71,8 @@ export function remainderNotes(
     const kind = own.kind === "forbidden" ? "blocked" : "kept";
     return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
-  return asParts(notes, parts);
+  const { isTold = () => true } = settings;
+  return asParts(notes, parts).filter(({ rule }) => rule === undefined || isTold(rule));
 }
 
 /** What a product that is declined would be a part of: what is padded together, where that is known by itself, and else all of it. */

@@ -206,7 +206,7 @@ function isAllOf(step: Saving, microseconds: number): boolean {
 }
 
 /** What a step leaves: as unsure as what it was, and, of a measured model, as what is saved of it. */
-function behind(last: AccountStep, saves: Saving): Pick<AccountStep, "microseconds" | "low" | "high"> {
+export function behind(last: AccountStep, saves: Saving): Pick<AccountStep, "microseconds" | "low" | "high"> {
   const microseconds = last.microseconds - saves.microseconds;
   const part = microseconds / last.microseconds;
   return {

@@ -1,35 +1,53 @@
-/** @file What rules say of a model in one state: findings before anything is decided about them, and those that somebody switched off. */
+/**
+ * @file What rules say of a model in one state: findings before anything is decided about them, and those that somebody switched off. These are judged
+ * with the rest: what one finding claims of a kernel's time is not another's, whichever of them are told.
+ */
 import { siteOf } from "../facts/nhwc-body.ts";
 import { labelOf, operatorOf } from "../ir/model.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { LintContext } from "./context.ts";
 import { fill } from "./describe.ts";
 import { capped, type RawFinding, timeOf } from "./group.ts";
+import { isCustom } from "./plugin/custom-rule.ts";
 import type { Fixability, SavingReport, Severity } from "./result.ts";
 import type { AnyRule, RuleFinding } from "./rule.ts";
 import type { LintSettings } from "./run.ts";
 import { type Ignored, type InModel, Suppressed } from "./suppressed.ts";
 
-/** What rules say of a context; shares are of `whole`. */
+/** What rules say of a context, also those that are off; shares are of `whole`. */
 export function findIn(context: LintContext, whole: LintContext, settings: LintSettings, inModel: InModel) {
   const found: RawFinding[] = [];
   const suppressed = new Suppressed(settings.suppressed === true);
   for (const rule of settings.rules) {
     const ofRule = settings.severities.get(rule.code) ?? rule.severity;
-    if (ofRule === "off") continue;
+    // Code of others that is switched off does not run.
+    if (ofRule === "off" && isCustom(rule)) continue;
     for (const raw of rule.check(context)) {
+      if (ofRule === "off") {
+        found.push({ ...rawFinding(raw, rule, rule.severity, context, whole), isUntold: true });
+        continue;
+      }
       const place = placeOf(raw, rule);
       const base = settings.severityAt(place) ?? ofRule;
-      const ignored: Ignored | undefined =
-        base === "off"
-          ? { by: "configuration", reason: settings.reasonAt?.(place) ?? null }
-          : inModel.ignoring(raw, rule, raw.at.scope.model);
-      if (ignored !== undefined)
-        suppressed.add(() => rawFinding(raw, rule, ofRule, context, whole), rule, ignored);
-      else if (base !== "off") found.push(rawFinding(raw, rule, base, context, whole));
+      const ignored = ignoredBy(raw, rule, base, { settings, inModel });
+      const severity = base === "off" ? ofRule : base;
+      const finding = rawFinding(raw, rule, severity, context, whole);
+      if (ignored !== undefined) suppressed.add(() => ({ ...finding, base: ofRule }), rule, ignored);
+      found.push(ignored === undefined ? finding : { ...finding, isUntold: true });
     }
   }
   return { found, suppressed };
+}
+
+/** Who switched off a finding whose rule is on; undefined where it is told. */
+function ignoredBy(
+  raw: RuleFinding,
+  rule: AnyRule,
+  base: Severity | "off",
+  { settings, inModel }: { readonly settings: LintSettings; readonly inModel: InModel },
+): Ignored | undefined {
+  if (base === "off") return { by: "configuration", reason: settings.reasonAt?.(placeOf(raw, rule)) ?? null };
+  return inModel.ignoring(raw, rule, raw.at.scope.model);
 }
 
 function rawFinding(

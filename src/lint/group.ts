@@ -26,6 +26,8 @@ export interface RawFinding {
   readonly declined?: Exclude<Standing, "listed"> | undefined;
   /** Set where a setting of the stack makes it, and no file. */
   readonly setting?: LayoutSetting | undefined;
+  /** Set where somebody switched it off, or its rule: it is judged with the rest, and told to nobody. */
+  readonly isUntold?: true | undefined;
 }
 
 export interface Group {
@@ -37,6 +39,7 @@ export interface Group {
   message: string;
   readonly declined?: RawFinding["declined"];
   readonly setting?: RawFinding["setting"];
+  readonly isUntold?: RawFinding["isUntold"];
   /** Of all members together. */
   saves: SavingReport | null;
   /** Kernels that they are about. */
@@ -53,15 +56,16 @@ export class Groups {
   readonly #byCause = new Map<string, Group>();
 
   add(finding: RawFinding): void {
-    const { raw, rule, base, message, alike, saves, fix, declined, setting } = finding;
+    const { raw, rule, base, message, alike, saves, fix, declined, setting, isUntold } = finding;
     // What may save nothing is no part of what is claimed, be the message the same.
     const certainty = declined ?? (mayBeNothing(saves) ? "uncertain" : "");
-    const cause = [rule.code, base, fix, certainty, raw.cause ?? alike ?? message].join("\u0000");
+    const cause = [rule.code, base, fix, certainty, isUntold, raw.cause ?? alike ?? message].join("\u0000");
     const group = this.#byCause.get(cause);
     if (group === undefined) {
       const covers = new Set(finding.covers);
       const members = [finding];
-      this.#byCause.set(cause, { members, rule, base, fix, message, declined, setting, saves, covers });
+      const said = { rule, base, fix, message, declined, setting, isUntold };
+      this.#byCause.set(cause, { ...said, members, saves, covers });
       return;
     }
     group.members.push(finding);
@@ -78,7 +82,8 @@ export class Groups {
     for (const group of groups) group.message = messageOf(group.members) ?? group.message;
     const small = groupBy(
       groups.filter((group) => group.declined === undefined && standingOf(group, minSaving) === "below"),
-      ({ rule, base, fix, setting }) => [rule.code, base, fix, setting?.option].join("\u0000"),
+      ({ rule, base, fix, setting, isUntold }) =>
+        [rule.code, base, fix, setting?.option, isUntold].join("\u0000"),
     );
     const wholes = new Map<Group, Group>();
     for (const parts of small.values()) {

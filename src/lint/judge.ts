@@ -32,6 +32,8 @@ import { claimedTime, keepWithinBranches, savesOf } from "./share-out.ts";
 export interface Entry {
   readonly group: FindingGroup;
   readonly findings: readonly Finding[];
+  /** Set where its findings are told to nobody. */
+  readonly isUntold?: true | undefined;
 }
 
 export interface Judged {
@@ -81,22 +83,21 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
     const stands = standings.get(group) ?? "listed";
     // Of what it is told to save, which others' claims have lowered.
     const severity = severityOf(group, settings.errorShare);
-    if (stands !== "listed") {
-      count(counted[stands], group, stands);
-    }
+    if (stands !== "listed" && group.isUntold !== true) count(counted[stands], group, stands);
     // Counted for all, so that no threshold moves what a finding is known by.
     const identities = group.members.map((member) => identityOf(member, occurrences));
     // Of what is only counted, a large model has too much to describe.
-    if (stands !== "listed" && !needsAll) continue;
+    if (stands !== "listed" && (!needsAll || group.isUntold === true)) continue;
     const shares = sharesOf(group);
     const command =
       stands === "uncertain" && group.fix === "unsafe" ? null : commandOf(group, context, layout);
     const findings = group.members.map((member, index) =>
       describe(member, shares[index] ?? null, severity, fingerprintOf(identities[index] ?? ""), command),
     );
-    pushAll(described, findings);
+    if (group.isUntold !== true) pushAll(described, findings);
     const step = stepIn(account, group);
-    const entry = { group: groupReport({ ...group, step, command }, severity, findings, context), findings };
+    const report = groupReport({ ...group, step, command }, severity, findings, context);
+    const entry = { group: report, findings, isUntold: group.isUntold };
     (stands === "listed" ? listed : unlisted).push(entry);
   }
   const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));

@@ -4,6 +4,7 @@ import type { OtherStack } from "../workload/elsewhere.ts";
 import { checkFile } from "../workload/emptied.ts";
 import { priceModel, type Workload, type WorkloadSettings } from "../workload/workload.ts";
 import type { Budget } from "./budgets.ts";
+import { estimatedIn } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedFix } from "./decision.ts";
 import { withDeclined, withoutHalfLeft, withoutLayoutLeft } from "./declined.ts";
@@ -20,6 +21,7 @@ import { withoutSmall } from "./shown.ts";
 import { withStoredAuthor } from "./stored-author.ts";
 import { InModel } from "./suppressed.ts";
 import { sureInParts } from "./sure-parts.ts";
+import { withoutUntold } from "./told.ts";
 
 export interface LintSettings extends WorkloadSettings {
   readonly rules: readonly AnyRule[];
@@ -116,7 +118,7 @@ export function lintPriced(asked: Workload, settings: LintSettings): Linted {
     look: (context) => findIn(context, context, laterRules, inModel).found,
     minSaving: settings.minSaving,
   });
-  const told = withoutSmall(inAll, settings);
+  const told = withoutSmall(withoutUntold(inAll, estimatedIn(states)), settings);
   const half =
     stored === undefined
       ? undefined

@@ -7,8 +7,8 @@ import type { WrittenSaving } from "../workload/account.ts";
 import type { LintContext } from "./context.ts";
 import { withDeclined } from "./declined.ts";
 import { type Group, Groups, type RawFinding, sharesOf, standingOf, stepOf } from "./group.ts";
-import type { Judged } from "./judge.ts";
-import type { Finding, FindingGroup, SavingReport, StoredSaving } from "./result.ts";
+import type { Entry, Judged } from "./judge.ts";
+import type { Finding, SavingReport, StoredSaving } from "./result.ts";
 import { claimedTime, keepWithinBranches, savesOf, withoutIdle } from "./share-out.ts";
 
 /** How the file as it is stored is looked at: behind what commands leave of it, by the same rules. */
@@ -25,7 +25,7 @@ export function withStoredAuthor(judged: Judged, { context: contextOf, look, min
   if (author === undefined) return judged;
   const layout = judged.account.find(({ step }) => step === "layout");
   const context = contextOf(layout && (layout.setting === undefined ? "command" : "setting"));
-  const isOfAuthor = ({ group }: Judged["listed"][number]) => group.step === "author";
+  const isOfAuthor = ({ group }: Entry) => group.step === "author";
   // The row is of what is told: what is sure to gain as stored alone is for `--precision as-is`.
   const told = new Set(judged.listed.filter(isOfAuthor).flatMap(({ findings }) => findings.map(keyOf)));
   const found = look(context).filter((finding) => told.has(rawKey(finding)));
@@ -85,10 +85,7 @@ function keyOf({ code, graph, node }: Pick<Finding, "code" | "graph" | "node">):
   return [code, graph, node].join("\u0000");
 }
 
-function ofEntry(
-  { group, findings }: Judged["listed"][number],
-  stored: ReadonlyMap<string, StoredSaving>,
-): { readonly group: FindingGroup; readonly findings: readonly Finding[] } {
+function ofEntry({ group, findings, isUntold }: Entry, stored: ReadonlyMap<string, StoredSaving>): Entry {
   const savings = findings.map((finding) => stored.get(keyOf(finding)) ?? none);
   const whole = savings.reduce((sum, each) => added(sum, each), none);
   // No file that anybody is told to write, nor the one that is there, gains by it: that fails no run.
@@ -98,7 +95,7 @@ function ofEntry(
     severity,
     saves: asStored(finding.saves, savings[index] ?? none),
   }));
-  return { group: { ...group, severity, saves: asStored(group.saves, whole) }, findings: told };
+  return { group: { ...group, severity, saves: asStored(group.saves, whole) }, findings: told, isUntold };
 }
 
 function asStored(saves: SavingReport | null, stored: StoredSaving): SavingReport | null {

@@ -44,8 +44,8 @@ export function addedNodes<Part extends Pick<Component, "sizes">>(
 /** `with 8 Slices and 8 Pads around what needs the true size`; undefined where there are none. */
 export function addedText({ slices, pads, areInside }: AddedNodes): string | undefined {
   const added = [
-    slices > 0 ? { nodes: counted(slices, emitted.Slice), end: "outputs" } : [],
-    pads > 0 ? { nodes: counted(pads, emitted.Pad), end: "inputs" } : [],
+    slices > 0 ? { nodes: counted(slices, emitted.Slice), end: slices > 1 ? "outputs" : "an output" } : [],
+    pads > 0 ? { nodes: counted(pads, emitted.Pad), end: pads > 1 ? "inputs" : "an input" } : [],
   ].flat();
   if (added.length === 0) return undefined;
   const where = areInside
