@@ -61,6 +61,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   return {
     ...decidedOf(fixes.inTarget, workload, made),
     needsHalf: fixes.asStored !== fixes.inTarget,
+    alone: fixes.asStored.fixed.changed ? fixes.asStored : undefined,
     ...ends,
     takenFirst: () => takenFirst(fixes, ends, settings),
     asStored: once(() => (isHalfLeft(workload, ends, settings) ? asStoredOf(workload, made) : undefined)),

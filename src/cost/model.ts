@@ -2,6 +2,7 @@
 import { isSameTarget, type Target } from "../hardware/target.ts";
 import { maxOf } from "../ir/lists.ts";
 import { flopsOf, type Work } from "../ops/work.ts";
+import { betweenMeasured } from "./between-measured.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { type FamilyResidual, Fitted } from "./fitted.ts";
@@ -188,7 +189,10 @@ class FittedCostModel implements CostModel {
     if (known !== undefined) return known;
     const fit = this.#fitOf(target);
     const between = this.#inModels ? target.stack.betweenKernels : 0;
-    const alone = evaluate(sketch(work, target, fit.coefficients, detail), fit, between);
+    const sketched = (each: Work<number>) => sketch(each, target, fit.coefficients, detail);
+    const evaluated = (each: Sketch) => evaluate(each, fit, between);
+    const alone =
+      work.kind === "recurrent" ? betweenMeasured(work, sketched, evaluated) : evaluated(sketched(work));
     const evaluation = this.#noLess(alone, inSingle(work), target, detail);
     if (this.#remembered.size >= maxRemembered) this.#remembered.clear();
     this.#remembered.set(key, evaluation);

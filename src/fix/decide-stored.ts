@@ -55,7 +55,7 @@ export function decideStored(
   const less = withoutInside(safe.fixed, original, settings);
   const kept = less && decideStored(original, less, settings, half).asStored;
   const parts = once(() => savedByPass("align", safe.fixed, before.timeline.microseconds, settings));
-  const leftFor = (declined: string): SafeFixes => {
+  const leftFor = (declined: string, isNamed: boolean): SafeFixes => {
     // What is made without Slices and Pads inside is not foregone.
     const foregone = safe.change.saves.microseconds - (kept?.change.saves.microseconds ?? 0);
     const why = {
@@ -67,15 +67,16 @@ export function decideStored(
       isMadeInHalf: isMade,
       foregoneParts: kept?.fixed.changed === true ? undefined : parts,
     };
+    // More than `--fix` alone makes is told where a command is sure to make it.
     if (kept?.fixed.changed)
-      return { inTarget: isMade ? safe : kept, asStored: isMade ? { ...kept, ...why } : kept };
+      return isNamed ? { inTarget: safe, asStored: { ...kept, ...why } } : { inTarget: kept, asStored: kept };
     const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
     return { inTarget: isMade ? safe : asStored, asStored };
   };
-  const unnamed = leftFor(whyLeft(written, undefined));
+  const why = whyLeft(written, undefined);
   // Made in half all the same, it may cost more there than it saves.
-  const isNamed = isMade && half.gainsBelow(written.after, unnamed, false);
-  return isNamed ? leftFor(whyLeft(written, commandOf(precision))) : unnamed;
+  const isNamed = isMade && half.gainsBelow(written.after, leftFor(why, isMade), false);
+  return isNamed ? leftFor(whyLeft(written, commandOf(precision)), true) : leftFor(why, false);
 }
 
 /** Why what the solver would do is not done to the model as a whole, and what is known of it. */

@@ -71,7 +71,15 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
     const written = writtenSafe(context, decision.after);
     // Where half is not decided, it is not for this.
     const first = half == null ? undefined : decision.takenFirst();
-    states.push({ step: "safe", workload: decision.after, written, ...needsHalf, first });
+    const alone = decision.needsHalf && decision.alone && writtenSafe(context, decision.alone);
+    states.push({
+      step: "safe",
+      workload: decision.after,
+      written,
+      ...needsHalf,
+      alone: alone || undefined,
+      first,
+    });
   }
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after, ...inHalf });

@@ -30,6 +30,8 @@ export interface DecidedFix {
   readonly slowerElsewhere?: string | undefined;
   /** Whether `--fix` alone leaves them: they gain in half precision, and not for sure in the types that the file stores. */
   readonly needsHalf?: boolean;
+  /** What `--fix` alone makes where it leaves the rest; undefined where that is nothing. */
+  readonly alone?: Pick<DecidedFix, "after" | "change"> | undefined;
   /** Whether padding was solved for, and something is padded: that takes longer than to decide on half. */
   readonly isSolved?: boolean;
   /** What padding saves of the change, component by component; the rest is folding's. */
@@ -193,6 +195,8 @@ export class Decision {
   readonly change: WorkloadChange;
   readonly slowerElsewhere: string | undefined;
   readonly needsHalf: boolean;
+  /** What `--fix` alone leaves; undefined where that is the file. */
+  readonly alone: Workload | undefined;
   readonly foregone: number | undefined;
   readonly isSolved: boolean;
   readonly padding: readonly SavedPart[];
@@ -201,6 +205,7 @@ export class Decision {
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
+  readonly #madeAlone: ReadonlySet<Step>;
   readonly #before: Workload;
   readonly #ends: Pick<DecidedFix, "inHalf" | "inLayout" | "takenFirst">;
   /** Passes whose time a product's padding changes, by the product. */
@@ -223,6 +228,16 @@ export class Decision {
     this.#before = before;
     for (const each of change.steps) if (each.before !== undefined) this.#changes.set(each.before, each);
     this.#passes = passesBehind(this.#changes, before.timeline);
+    const alone = this.needsHalf ? decided.alone : decided;
+    this.alone = alone?.after;
+    const made = (alone?.change.steps ?? []).filter((each) => this.#isWhole(each));
+    this.#madeAlone = new Set(made.flatMap(({ before: step }) => step ?? []));
+  }
+
+  /** Whether a kernel becomes what all safe fixes make of it. */
+  #isWhole({ before, after }: StepChange): boolean {
+    const whole = before && this.#changes.get(before);
+    return whole !== undefined && JSON.stringify(whole.after?.work) === JSON.stringify(after?.work);
   }
 
   /** What becomes of the kernel that computes a node; undefined where it stays as it is. */
@@ -238,6 +253,12 @@ export class Decision {
     return change === undefined || passes.length === 0
       ? change?.saves
       : combineSavings([change, ...passes].map(({ saves }) => saves));
+  }
+
+  /** Whether `--fix` alone makes all that becomes of the kernels which compute these nodes. */
+  isMadeAlone(sites: readonly { readonly node: Node; readonly scope: Scope }[]): boolean {
+    const changes = sites.flatMap(({ node, scope }) => this.changeAt(node, scope)?.before ?? []);
+    return changes.length > 0 && changes.every((step) => this.#madeAlone.has(step));
   }
 
   /** Whether some of these kernels get another size, and are not only folded away or together. */

@@ -93,7 +93,7 @@ function fixOf(
   const saves = decision.savingOver(covers);
   if (saves === undefined || saves.microseconds <= 0) return "none";
   // In half precision, and not in the types of the file.
-  return decision.needsHalf ? "unsafe" : "safe";
+  return decision.isMadeAlone(covers) ? "safe" : "unsafe";
 }
 
 /** Whether safe fixes make it, by themselves or in half precision alone. */

@@ -41,7 +41,6 @@ export function settingStep(
 /** Where nobody is told to store half: what `--fix` alone leaves, in the types that are stored. */
 export function storedFile(first: LintContext): Workload {
   const { decision, cost } = first;
-  return decision === undefined || decision.needsHalf
-    ? first.asStored()
-    : pricedAt(decision.after, "as-is", cost);
+  const after = decision?.alone;
+  return after === undefined ? first.asStored() : pricedAt(after, "as-is", cost);
 }

@@ -70,10 +70,11 @@ function asStored({ written }: { readonly written?: WrittenSaving | undefined })
 }
 
 function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
-  const { needsHalf, precision, command, unsure } = step;
+  const { needsHalf, alone, precision, command, unsure } = step;
   if (command === undefined)
     return unsure === true ? `in ${precisionNames[precision]} alone: the file may save nothing` : "";
-  if (needsHalf === true) return `${command}, ${asStored(step)}`;
+  if (needsHalf === true)
+    return `${command}${alone === undefined ? `, ${asStored(step)}` : `; --fix alone ${writtenTimes(alone)}`}`;
   // Of a repair that stores no half: lint tells of the same step in what the target computes in.
   if (precision === "as-is" && asksForMore(command)) return `${command}, as stored`;
   const times = storedTimes(account);

@@ -29,7 +29,7 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   // Where all else is told of the file as it is stored, half is beside it: rows of a table are of what they name.
   const now = predicted.half?.microseconds ?? stepAt("precision")?.microseconds ?? stored;
   const safe = stepAt("safe");
-  const fixed = safe?.needsHalf === true ? undefined : (safe?.written?.after ?? safe?.microseconds);
+  const fixed = safe?.needsHalf === true ? safe.alone?.after : (safe?.written?.after ?? safe?.microseconds);
   const afterFix = fixed ?? stored;
   // Nobody goes on to what takes longer than the file that is there.
   const afterAll = Math.min(stored, afterFix, endOf(account) ?? stored);

@@ -127,6 +127,6 @@ export function statisticsOf(report: LintReport): RuleStatistics[] {
 }
 
 /** Half alone makes some safe fixes, and beside some flags no command makes them. */
-function isMade({ step, needsHalf, command }: AccountStep): boolean {
-  return step === "safe" && needsHalf !== true && command !== undefined;
+function isMade({ step, needsHalf, alone, command }: AccountStep): boolean {
+  return step === "safe" && (needsHalf !== true || alone !== undefined) && command !== undefined;
 }

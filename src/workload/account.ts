@@ -45,6 +45,8 @@ export interface AccountStep {
    * because it gains in half and not for sure in the types that the file stores.
    */
   readonly needsHalf?: true;
+  /** Of `safe` that needs half: what `--fix` alone makes of it, as the file is stored; absent where that is nothing. */
+  readonly alone?: WrittenSaving;
   /** Of steps that a fix writes: its flags, the file that they write being sure to gain; of a repair's those that were given. */
   readonly command?: string;
   /**
@@ -89,6 +91,7 @@ export interface AccountState {
   readonly workload: Workload;
   readonly written?: WrittenSaving | undefined;
   readonly needsHalf?: true | undefined;
+  readonly alone?: WrittenSaving | undefined;
   readonly command?: string | undefined;
   readonly unsure?: true | undefined;
   readonly unwritten?: true | undefined;
@@ -171,6 +174,7 @@ function codesOf(step: AccountStepName, { products, target }: Workload): Pick<Ac
 function asFile({
   written,
   needsHalf,
+  alone,
   command,
   unsure,
   unwritten,
@@ -180,6 +184,7 @@ function asFile({
   return {
     ...(written === undefined ? {} : { written }),
     ...(needsHalf === undefined ? {} : { needsHalf }),
+    ...(alone === undefined ? {} : { alone }),
     ...(command === undefined ? {} : { command }),
     ...(unsure === undefined ? {} : { unsure }),
     ...(unwritten === undefined ? {} : { unwritten }),
