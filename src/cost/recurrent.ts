@@ -51,6 +51,7 @@ export function sketchRecurrent(
     tensorCore: machine.tensorCore,
     format: type,
     bytes,
+    chain: [steps, batch, hiddenSize, gates, directions].join(" "),
     biasMicroseconds: 0,
     features: [
       log2(steps),

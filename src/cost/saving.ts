@@ -1,6 +1,7 @@
 /** @file What a change saves: differences of estimates whose errors go together. */
 import { type ChangedSide, type ChangeRange, ratioRange } from "./change.ts";
 import type { Evaluation, Saving } from "./model.ts";
+import type { Sketch } from "./sketch.ts";
 
 /** Errors of layers of one model are partly the same error: this share of their product of widths. */
 const sharedAcrossLayers = 0.25;
@@ -59,7 +60,8 @@ const knownErrors = new WeakMap<Evaluation, Map<Evaluation, ChangeRange | undefi
 
 function errorOf(before: Evaluation, after: Evaluation): ChangeRange | undefined {
   const { change } = before;
-  if (change === undefined || change !== after.change) return undefined;
+  if (change === undefined || change !== after.change || isOneChain(before.sketch, after.sketch))
+    return undefined;
   const known = knownErrors.get(before) ?? new Map<Evaluation, ChangeRange | undefined>();
   knownErrors.set(before, known);
   if (known.has(after)) return known.get(after);
@@ -96,10 +98,19 @@ function ofRatio(
 /** The same pass over a little more memory is the same kernel with the same error; a product at another width may not be. */
 function sharedBy(before: Evaluation, after: Evaluation): number {
   const shared = Math.min(before.shared, after.shared);
-  if (before.sketch.family !== "traffic" && before.sketch.family !== "walk") return shared;
+  if (!isSmooth(before.sketch, after.sketch)) return shared;
   const apart = Math.abs(Math.log(after.sketch.bytes / before.sketch.bytes));
   // Errors that follow the size smoothly differ with the square of the distance.
   return shared + (1 - shared) * Math.max(0, 1 - (apart / unlike) ** 2);
+}
+
+/** Whether the error follows the size: of passes over memory, and of recurrences that read another width. */
+function isSmooth(before: Sketch, after: Sketch): boolean {
+  return before.family === "traffic" || before.family === "walk" || isOneChain(before, after);
+}
+
+function isOneChain(before: Sketch, after: Sketch): boolean {
+  return before.chain !== undefined && before.chain === after.chain && before.format === after.format;
 }
 
 function ofOneSide(before: Timed | undefined, after: Timed | undefined): Saving {

@@ -17,6 +17,8 @@ export interface Sketch {
   /** Of a convolution. */
   readonly layout?: "nchw" | "nhwc";
   readonly bytes: number;
+  /** Of a recurrence: all that its chain of steps depends on. Two of one chain differ by the product of all inputs alone. */
+  readonly chain?: string;
   /** Factors on `microseconds` that enclose it, where nothing like it was measured. */
   readonly range?: Range;
   /** The convolution's bias pass within `microseconds`. */

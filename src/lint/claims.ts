@@ -18,9 +18,9 @@ import {
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
-import type { LayoutStep } from "./decision.ts";
 import { commandText, wayToHalf } from "./ends.ts";
 import { type Group, inStep, mayBeNothing, stepOf } from "./group.ts";
+import type { LayoutStep } from "./layout-step.ts";
 import { writtenHalf } from "./written-half.ts";
 
 /** What lint looks at: the file, what earlier steps leave of it, and the layout step where it is claimed. */

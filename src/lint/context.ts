@@ -15,7 +15,8 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
-import type { Decision, LayoutStep } from "./decision.ts";
+import type { Decision } from "./decision.ts";
+import type { LayoutStep } from "./layout-step.ts";
 import type { Site } from "./rule.ts";
 
 export type { Detailed } from "../cost/model.ts";

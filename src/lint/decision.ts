@@ -117,78 +117,14 @@ export interface DecidedLayout {
   readonly shares?: WorkloadChange;
 }
 
-/** What the layout step saves, and whose part of it is how large. */
-export class LayoutStep {
-  readonly after: Workload;
-  readonly change: WorkloadChange;
-  readonly regions: DecidedLayout["regions"];
-  readonly needsHalf: true | undefined;
-  readonly setting: LayoutSetting | undefined;
-  readonly #isPaid: boolean;
-  readonly #wayTo: () => LayoutWay;
-  #way: LayoutWay | undefined;
-  /** Microseconds of convolutions that are faster and of kernels that are gone: what the rest of the step is borne by. */
-  readonly #gains = new Map<Step, number>();
-  readonly #after = new Map<Step, number>();
-  #whole = 0;
-
-  constructor(decided: DecidedLayout, wayTo: () => LayoutWay) {
-    const { after, change, regions, declined, shares = change } = decided;
-    this.#wayTo = wayTo;
-    this.needsHalf = decided.needsHalf;
-    this.setting = decided.setting;
-    this.after = after;
-    this.change = change;
-    this.regions = regions;
-    this.#isPaid = declined === undefined;
-    for (const { before, after: turned, saves } of shares.steps) {
-      if (before === undefined) continue;
-      this.#after.set(before, turned?.microseconds ?? 0);
-      if (turned !== undefined && turned.work.kind !== "conv") continue;
-      const gain = Math.max(0, saves.microseconds);
-      this.#gains.set(before, gain);
-      this.#whole += gain;
-    }
-  }
-
-  /** Whether it saves enough, beyond doubt, and a command writes it that does, or a setting makes it. */
-  get isTaken(): boolean {
-    return this.#isPaid && (this.setting !== undefined || this.way.changed !== null);
-  }
-
-  get way(): LayoutWay {
-    this.#way ??= this.#wayTo();
-    return this.#way;
-  }
-
-  /** Microseconds that these kernels gain by themselves. */
-  gainOf(steps: Iterable<Step>): number {
-    let gain = 0;
-    for (const step of steps) gain += this.#gains.get(step) ?? 0;
-    return gain;
-  }
-
-  /** Of what the whole step saves, borders included; undefined where these kernels gain nothing. */
-  partOf(steps: Iterable<Step>): Saving | undefined {
-    const gain = this.gainOf(steps);
-    if (gain <= 0) return undefined;
-    const part = gain / this.#whole;
-    const { microseconds, low, high } = this.change.saves;
-    return { microseconds: microseconds * part, low: low * part, high: high * part };
-  }
-
-  /** What a kernel takes behind the step. */
-  timeOf(step: Step): number {
-    return this.#after.get(step) ?? step.microseconds;
-  }
-}
-
 /** A product as it is in the repaired model. */
 export interface DecidedProduct<W extends ProductWork<number>> {
   readonly work: W;
   /** All runs. */
   readonly saves: Saving;
 }
+
+const roundingMicroseconds = 1e-6;
 
 export class Decision {
   readonly after: Workload;
@@ -205,7 +141,8 @@ export class Decision {
   readonly #reasonFor: DecidedFix["reasonFor"];
   readonly #isRewritten: DecidedFix["isRewritten"];
   readonly #changes = new Map<Step, StepChange>();
-  readonly #madeAlone: ReadonlySet<Step>;
+  /** Microseconds that `--fix` alone saves. */
+  readonly #savedAlone = new Map<Step, number>();
   readonly #before: Workload;
   readonly #ends: Pick<DecidedFix, "inHalf" | "inLayout" | "takenFirst">;
   /** Passes whose time a product's padding changes, by the product. */
@@ -230,14 +167,8 @@ export class Decision {
     this.#passes = passesBehind(this.#changes, before.timeline);
     const alone = this.needsHalf ? decided.alone : decided;
     this.alone = alone?.after;
-    const made = (alone?.change.steps ?? []).filter((each) => this.#isWhole(each));
-    this.#madeAlone = new Set(made.flatMap(({ before: step }) => step ?? []));
-  }
-
-  /** Whether a kernel becomes what all safe fixes make of it. */
-  #isWhole({ before, after }: StepChange): boolean {
-    const whole = before && this.#changes.get(before);
-    return whole !== undefined && JSON.stringify(whole.after?.work) === JSON.stringify(after?.work);
+    for (const { before: step, saves } of alone?.change.steps ?? [])
+      if (step !== undefined) this.#savedAlone.set(step, saves.microseconds);
   }
 
   /** What becomes of the kernel that computes a node; undefined where it stays as it is. */
@@ -255,10 +186,15 @@ export class Decision {
       : combineSavings([change, ...passes].map(({ saves }) => saves));
   }
 
-  /** Whether `--fix` alone makes all that becomes of the kernels which compute these nodes. */
+  /** Whether `--fix` alone saves what all safe fixes do of the kernels that compute these nodes. */
   isMadeAlone(sites: readonly { readonly node: Node; readonly scope: Scope }[]): boolean {
-    const changes = sites.flatMap(({ node, scope }) => this.changeAt(node, scope)?.before ?? []);
-    return changes.length > 0 && changes.every((step) => this.#madeAlone.has(step));
+    const changes = new Set(sites.flatMap(({ node, scope }) => this.changeAt(node, scope) ?? []));
+    let [alone, all] = [0, 0];
+    for (const { before, saves } of changes) {
+      alone += (before && this.#savedAlone.get(before)) ?? 0;
+      all += saves.microseconds;
+    }
+    return changes.size > 0 && alone >= all - roundingMicroseconds;
   }
 
   /** Whether some of these kernels get another size, and are not only folded away or together. */

@@ -5,8 +5,9 @@
 
 import { type Changed, fixFlags, halfOf, isOfCodes } from "../ir/fix-command.ts";
 import type { LintContext } from "./context.ts";
-import type { DecidedEnd, DecidedLayout, LayoutStep, LayoutWay } from "./decision.ts";
+import type { DecidedEnd, DecidedLayout, LayoutWay } from "./decision.ts";
 import { type Group, stepOf } from "./group.ts";
+import type { LayoutStep } from "./layout-step.ts";
 import type { Fixability } from "./result.ts";
 import { writtenHalf } from "./written-half.ts";
 

@@ -10,10 +10,11 @@ import { noChange } from "../workload/change.ts";
 import { pricedOn } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { LintContext } from "./context.ts";
-import { type DecidedFix, Decision, LayoutStep } from "./decision.ts";
+import { type DecidedFix, Decision } from "./decision.ts";
 import { wayToLayout } from "./ends.ts";
 import { type RawFinding, standingOf, stepOf } from "./group.ts";
 import { settingStep, storedFile } from "./layout-setting.ts";
+import { LayoutStep } from "./layout-step.ts";
 import type { AnyRule } from "./rule.ts";
 
 export class Ladder {

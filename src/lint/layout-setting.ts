@@ -7,7 +7,7 @@ import { pricedAt, pricedOn } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import type { LintContext } from "./context.ts";
-import { LayoutStep } from "./decision.ts";
+import { LayoutStep } from "./layout-step.ts";
 import { writtenHalf } from "./written-half.ts";
 
 /** `first` is the file, `state` what rules look at, before Casts: what they claim is shared out there. */

@@ -41,7 +41,7 @@ export interface AccountStep {
    */
   readonly written?: WrittenSaving;
   /**
-   * Set where the step is taken with half precision alone, asked for by name: of `safe`, `--fix` alone leaves it, of `layout`, `--unsafe-fixes` does,
+   * Set where the step is taken with half precision alone, asked for by name: of `safe`, `--fix` alone leaves it, or makes `alone` of it, of `layout`, `--unsafe-fixes` does,
    * because it gains in half and not for sure in the types that the file stores.
    */
   readonly needsHalf?: true;

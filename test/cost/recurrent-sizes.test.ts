@@ -49,4 +49,13 @@ describe.each(rows)("$cell of $steps steps, batch $batch, $directions directions
       }
     },
   );
+
+  test.each([
+    [300, 304],
+    [126, 128],
+    [200, 208],
+  ])("the same states of %d and of %d inputs have one error", (inputSize, padded) => {
+    const saves = cost.savingOf([layer(128, inputSize)], [layer(128, padded)], target);
+    expect((saves.high - saves.low) / us(128, inputSize)).toBeLessThan(0.05);
+  });
 });

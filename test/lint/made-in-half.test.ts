@@ -6,6 +6,8 @@ import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { attention, linear } from "../../fixtures/layers.ts";
 import { fix } from "../../src/api/fix.ts";
 import { type LintOptions, lint } from "../../src/api/lint.ts";
+import { accountCells } from "../../src/report/account-text.ts";
+import { standingOf } from "../../src/report/standing.ts";
 import { temporaryFolder } from "../cli/models.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 
@@ -76,6 +78,7 @@ async function figuresOf(file: string, options: LintOptions) {
   return {
     needsHalf,
     claimed: claimed("unsafe"),
+    alone: claimed("safe"),
     parts: left(true),
     open: claimed("none"),
     behind: left(false),
@@ -108,10 +111,26 @@ describe("padding that is made in half by name alone", () => {
 
   it("is no more than what is left of it, where --fix makes a part that does without Slices inside", async () => {
     const options: LintOptions = { stack: "inductor" };
-    const { claimed, parts } = await figuresOf(transformerFile, options);
+    const { claimed, alone, parts } = await figuresOf(transformerFile, options);
     const { account, notes } = await fix(transformerFile, { ...options, dryRun: true });
     const made = account?.find(({ step }) => step === "safe")?.saves?.microseconds ?? 0;
     expect(notes.some(({ kind, pass }) => kind === "changed" && pass === "align")).toBe(true);
-    expect(made + sumOf(parts)).toBeLessThanOrEqual(sumOf(claimed) * 1.001);
+    expect(made + sumOf(parts)).toBeLessThanOrEqual((sumOf(claimed) + sumOf(alone)) * 1.001);
+  });
+
+  it("is told beside what `--fix` alone makes, which is what that comes to, and what it fixes is fixable", async () => {
+    const options: LintOptions = { stack: "inductor" };
+    const report = await lint(transformerFile, { ...options, verbose: true });
+    const { account } = await fix(transformerFile, { ...options, dryRun: true });
+    const made = account?.find(({ step }) => step === "safe");
+    const told = report.account.find(({ step }) => step === "safe");
+    expect(told?.needsHalf).toBe(true);
+    expect(told?.alone).toEqual(made?.written);
+    expect(told?.alone?.low).toBeGreaterThan(0);
+    expect(standingOf(report)?.afterFix).toBe(made?.written?.after);
+    const fixable = report.findings.filter((each) => each.fix === "safe");
+    expect(fixable.map(({ code }) => code)).toContain("TC103");
+    const way = told && accountCells(told, report.account)[3];
+    expect(way).toMatch(/^--fix --precision fp16; --fix alone [\d.]+ [mµ]s → [\d.]+ [mµ]s$/);
   });
 });
