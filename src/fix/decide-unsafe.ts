@@ -34,6 +34,8 @@ export interface Unsafe {
   readonly foreseen?: LayoutDecision | undefined;
   /** What it is decided to be in another layout, in a file whose types nobody changes; undefined where that was asked for by name. */
   readonly turned?: Workload | undefined;
+  /** The same without padding, where that was decided behind the layout: it is told as it was decided. */
+  readonly unpadded?: Unsafe | undefined;
 }
 
 /**
@@ -89,7 +91,8 @@ function floatInLayout(
   const [before, after] = [plain, padded].map(({ fixed }) => asWritten(fixed.model, settings));
   if (before === undefined || after === undefined) return plain;
   const saves = writtenBetween(before, after, settings.cost);
-  if (isSureGain(saves, before, settings)) return padded;
+  if (isSureGain(saves, before, settings))
+    return stored.fixed.changed ? padded : { ...padded, unpadded: plain };
   const where = plain.fixed.changed ? "in NHWC and the types that it stores" : undefined;
   const { precision } = settings.target;
   const isNamed = isHalf(precision) && namedHalf.gainsBelow(saves.after, fixes, true);
@@ -121,7 +124,8 @@ function paddedBehind(
   if (made === undefined) return plain;
   const padded = from(made);
   const [before, after] = [plain, padded].map(({ fixed: { model } }) => model);
-  return before !== undefined && after !== undefined && gainsThere(before, after, settings) ? padded : plain;
+  const isPadded = before !== undefined && after !== undefined && gainsThere(before, after, settings);
+  return isPadded ? { ...padded, unpadded: plain } : plain;
 }
 
 /** As safe fixes do: in what the target computes in and in the types that are stored, and no other stack loses by it. */

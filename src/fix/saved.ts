@@ -21,21 +21,32 @@ export function savedBy({ fixed, states, settings }: Fix): ReadonlyMap<FixNote, 
   const start = (isStored(-1) ? exported : inPrecision) ?? 0;
   const own = fromStateToState(fixed, start, (after, index) => timeOf(after, isStored(index), settings));
   const isTurned = fixed.applied.map((each) => isOf("channels-last", each));
-  const moved = toHalf < 0 ? 0 : layoutSaves(states) - total(own.filter((_, index) => isTurned[index]));
+  const moved =
+    toHalf < 0 ? 0 : stepSaves(states, "layout") - total(own.filter((_, index) => isTurned[index]));
   const turned = isTurned.indexOf(true);
+  const unsafe = Math.min(...[turned, toHalf].filter((index) => index >= 0));
+  const behind = isPaddedBehind(states) ? stepSaves(states, "safe") - total(own.slice(0, unsafe)) : 0;
+  const padded = fixed.applied.findIndex((each) => isOf("align", each));
   const saved = new Map<FixNote, number>();
   for (const [index, { notes }] of fixed.applied.entries()) {
     // What the target's precision saves is half's doing, less what writing it costs; what the layout's step saves is the layout's.
     const precision = (exported ?? 0) - (inPrecision ?? 0);
     const half = index === toHalf ? precision - (turned < 0 ? 0 : moved) : 0;
-    share(notes, (own[index] ?? 0) + half + (index === turned && toHalf >= 0 ? moved : 0), saved);
+    const more = index === padded ? behind : index === unsafe ? -behind : 0;
+    share(notes, (own[index] ?? 0) + half + more + (index === turned && toHalf >= 0 ? moved : 0), saved);
   }
   return saved;
 }
 
-/** Of the account's step, 0 where it has none: half before it is without Casts. */
-function layoutSaves(states: Fix["states"]): number {
-  const at = states.findIndex(({ step }) => step === "layout");
+/** Whether padding was decided behind another layout, and saves what it does there: the layout, which is written last, saves the rest. */
+function isPaddedBehind(states: Fix["states"]): boolean {
+  const [layout, safe] = ["layout", "safe"].map((name) => states.findIndex(({ step }) => step === name));
+  return layout !== undefined && safe !== undefined && layout >= 0 && safe > layout;
+}
+
+/** Of the account's step, 0 where it has none: half before the layout is without Casts. */
+function stepSaves(states: Fix["states"], name: "layout" | "safe"): number {
+  const at = states.findIndex(({ step }) => step === name);
   const time = (index: number) => states[index]?.workload.timeline.microseconds ?? 0;
   return at < 1 ? 0 : time(at - 1) - time(at);
 }

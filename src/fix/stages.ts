@@ -82,7 +82,11 @@ function statesOf(
   settings: FixSettings,
 ): AccountState[] {
   const { asStored: stored } = fixes;
-  const { safe, fixed } = behind;
+  const { safe, fixed, unpadded } = behind;
+  if (unpadded !== undefined) {
+    const turned = statesOf(original, fixes, unpadded, settings).filter(({ step }) => step !== "safe");
+    return [...turned, { step: "safe", workload: asWritten(fixed.model, settings) }];
+  }
   const before = priced(original, settings);
   if (isToldAsStored(behind, settings)) {
     const inStored = (step: "exported" | "safe" | "layout", model: OpenModel): AccountState => ({
