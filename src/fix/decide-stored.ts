@@ -4,7 +4,7 @@
  */
 
 import { isHalf, isOfTypes } from "../ir/fix-command.ts";
-import { duration, durationRange } from "../ir/format.ts";
+import { duration } from "../ir/format.ts";
 import { once } from "../ir/once.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { WrittenSaving } from "../workload/account.ts";
@@ -13,7 +13,7 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { commandOf } from "./choice.ts";
-import { left, type SafeFix, withoutInside } from "./decide.ts";
+import { left, noFaster, type SafeFix, withoutInside } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 import { savedByPass } from "./saved.ts";
@@ -110,15 +110,15 @@ export function inTargetText({ target: { precision } }: Pick<Workload, "target">
 
 /** `command`: what makes it in half, in a file that is sure to gain; `where`: in what the repaired model was looked at. */
 export function whyLeft(
-  { microseconds, low, high, after }: WrittenSaving,
+  written: WrittenSaving,
   command: string | undefined,
   where = "in the types that it stores",
 ): string {
-  const times = `${duration(after + microseconds)} → ${duration(after)}`;
+  const { microseconds, low, after } = written;
   const why =
     low > 0
-      ? `saves less than --min-saving: predicted ${times}`
-      : `may be no faster: predicted ${times}, in all a saving of ${durationRange(low, high)}`;
+      ? `saves less than --min-saving: predicted ${duration(after + microseconds)} → ${duration(after)}`
+      : noFaster(written);
   const instead = command === undefined ? "" : `; ${command} makes it, in half`;
   return `${where} the repaired model ${why}${instead}`;
 }

@@ -38,6 +38,18 @@ const saturating: readonly (readonly [string, Build])[] = [
   ["a divisor", (g, h) => g.node("Div", [g.scalar(1), g.node("Add", [g.node("Abs", [h]), g.scalar(1)])])],
 ];
 
+function written(g: GraphBuilder, centred: string): string {
+  const mean = g.node("ReduceMean", [g.node("Mul", [centred, centred])], { axes: [-1] });
+  return g.node("Div", [centred, g.node("Sqrt", [g.node("Add", [mean, g.scalar(1e-5)])])]);
+}
+
+/** Of a row with something infinite in it they make NaN and zeros. */
+const norms: readonly Build[] = [
+  (g, x) => g.node("LayerNormalization", [x, weight(g, [7])], { axis: -1 }),
+  (g, x) => written(g, x),
+  (g, x) => written(g, g.node("Sub", [x, g.node("ReduceMean", [x], { axes: [-1] })])),
+];
+
 describe("behind a product that may read infinity", () => {
   it.each(saturating)("%s keeps its size", async (_, build) => {
     const padding = await expectSamePadded(open(build), feeds);
@@ -52,6 +64,11 @@ describe("behind a product that may read infinity", () => {
       feeds,
     );
     expect(fateOf(padding, "h", 1)).toBeGreaterThan(6);
+  });
+
+  it.each(saturating)("%s is padded behind a norm, in one operator or written out", async (_, build) => {
+    for (const norm of norms)
+      expect(fateOf(await expectSamePadded(open(build, norm), feeds), "h", 1)).toBeGreaterThan(6);
   });
 
   it("is said with the operator that takes it to a number, and what lets it be padded", async () => {

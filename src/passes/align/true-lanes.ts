@@ -3,11 +3,13 @@ import { NodeContext } from "../../facts/context.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { isFloat } from "../../ir/dtype.ts";
 import type { Node, TensorRef, Value } from "../../ir/model.ts";
+import { once } from "../../ir/once.ts";
 import { constantLane, finiteLane, type Lane, type LaneContext, unknownLane } from "../../ops/axes.ts";
-import { failing } from "../../ops/lanes.ts";
+import { failing, normalized } from "../../ops/lanes.ts";
 import { maxFoldedElements, type OpDefinition, ShapeError } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
+import { normPatterns } from "../../workload/written-norm.ts";
 import { isStored, storedTensor } from "../stored.ts";
 
 /** Of stored tensors that are read for infinities: a mask of 4,096 positions. More counts as not known. */
@@ -23,12 +25,17 @@ export class TrueLanes {
   readonly #scope: Scope;
   readonly #lanes = new Map<Value, Lane>();
   readonly #read = new Map<TensorRef, Lane>();
+  /** What norms that are written out give: a row with something infinite in it is NaN there, or zero, as one operator's is. */
+  readonly #normalized: () => ReadonlySet<Value>;
 
   /** How many nodes of the graph were looked at: as many as lead to what was asked for. */
   #visited = 0;
 
   constructor(scope: Scope) {
     this.#scope = scope;
+    this.#normalized = once(
+      () => new Set(normPatterns(scope).flatMap(({ nodes }) => nodes.at(-1)?.outputs[0] ?? [])),
+    );
   }
 
   /** @param isWhole Whether a stored tensor is read whatever its size. */
@@ -60,10 +67,8 @@ export class TrueLanes {
       if (value === undefined) continue;
       const lane = laneBy(rule, context, index);
       // What an operator makes of a row of zeros it seldom makes of true ones.
-      this.#lanes.set(
-        value,
-        this.#unless(value, lane.kind === "unknown" && !context.hasReadUnknown ? given : lane),
-      );
+      const known = this.#unless(value, lane.kind === "unknown" && !context.hasReadUnknown ? given : lane);
+      this.#lanes.set(value, this.#normalized().has(value) ? normalized(known) : known);
     }
   }
 
