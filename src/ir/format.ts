@@ -14,6 +14,24 @@ export function durationRange(low: number, high: number): string {
   return `${significant(low / divisor)} to ${significant(high / divisor)} ${unit}`;
 }
 
+/** Said where a saving's interval would be: one from a gain to a loss of more than all the time that it is a part of tells nobody anything. */
+export const noInterval = "no interval: as wide as the time itself";
+
+/** `4.2 to 13.6 µs` of what takes `of` microseconds now, or that there is none. */
+export function savingRange(
+  { low, high }: { readonly low: number; readonly high: number },
+  of: number,
+): string {
+  return tellsNothing({ low, high }, of) ? noInterval : durationRange(low, high);
+}
+
+export function tellsNothing(
+  { low, high }: { readonly low: number; readonly high: number },
+  of: number,
+): boolean {
+  return low < -of && high > 0;
+}
+
 function unitOf(microseconds: number): { divisor: number; unit: string } {
   const size = Math.abs(microseconds);
   if (size >= 999_500) return { divisor: 1e6, unit: "s" };

@@ -1,7 +1,7 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
 import { asksForMore, asStoredNotice, isOfTypes } from "../ir/fix-command.ts";
-import { duration, durationRange, percent } from "../ir/format.ts";
+import { duration, durationRange, noInterval, percent, tellsNothing } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
 const precisionNames = {
@@ -36,8 +36,8 @@ function toHalf({ saves, precision, command, unsure, unwritten, castsIn }: Accou
 /** `--fix --precision fp16: 279 µs → 195 µs (saves 27.5 to 137 µs)`: of the file that the user has, what the one in half takes. */
 function writtenText({ written, command }: AccountStep): string {
   if (written === undefined) return command ?? "";
-  const { verb, range } = claimParts(written);
-  const claim = range === undefined ? verb : `${verb} ${range}`;
+  const { verb, range } = claimParts({ ...written, of: written.after + written.microseconds });
+  const claim = range === undefined ? verb : `${verb}${range === noInterval ? ";" : ""} ${range}`;
   return `${command ?? "as written"}: ${writtenTimes(written)} (${claim})`;
 }
 
@@ -225,7 +225,7 @@ function savingOf(
   }
   const part = shareText(step, account, isTight);
   const share = part === undefined ? "" : `, ${part}`;
-  const { claim, range } = claimOf(saves, share, unsure);
+  const { claim, range } = claimOf({ ...saves, of: step.microseconds + saves.microseconds }, share, unsure);
   return `${isBrief || range === undefined ? claim : `${claim} (${range})`}${isMeasured === true ? "; measured" : ""}`;
 }
 
@@ -247,7 +247,7 @@ interface Claim {
 }
 
 /** Without a range where nothing changes, which is no prediction. */
-function claimParts({ microseconds, low, high }: Saved, unsure = false): Claim {
+function claimParts({ microseconds, low, high, of }: Saved, unsure = false): Claim {
   if (low === 0 && high === 0) return { verb: asLong };
   if (Math.abs(microseconds) < nothing && low <= 0 && high >= 0)
     return { verb: asLong, range: durationRange(low, high) };
@@ -256,7 +256,8 @@ function claimParts({ microseconds, low, high }: Saved, unsure = false): Claim {
   const claim = isCost ? "costs" : "saves";
   const isSure = least > 0 && !unsure;
   const verb = isSure || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  return { verb, range: durationRange(least, most) };
+  return { verb, range: tellsNothing({ low, high }, of) ? noInterval : durationRange(least, most) };
 }
 
-type Saved = NonNullable<AccountStep["saves"]>;
+/** `of` what takes so many microseconds before. */
+type Saved = NonNullable<AccountStep["saves"]> & { readonly of: number };

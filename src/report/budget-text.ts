@@ -1,6 +1,6 @@
 /** @file Budgets in words: the limit, what is predicted, its interval, and what that comes to. */
 import { fingerprintOf } from "../ir/fingerprint.ts";
-import { duration, durationRange, percent } from "../ir/format.ts";
+import { duration, durationRange, noInterval, percent } from "../ir/format.ts";
 import type { BudgetReport } from "../lint/result.ts";
 import type { Palette } from "./color.ts";
 
@@ -35,7 +35,9 @@ function claimOf(report: BudgetReport): string {
   const precision = asStored === true ? "as stored" : target.precision;
   const where = `budget on ${target.gpu} (${target.stack}, ${precision})`;
   const { most, figure } = wordsOf[budget];
-  const range = budget === "maxMicroseconds" ? durationRange(low, high) : `${figure(low)} to ${figure(high)}`;
+  const isTime = budget === "maxMicroseconds";
+  const figures = () => (low < 0 && high > 1 ? noInterval : `${figure(low)} to ${figure(high)}`);
+  const range = isTime ? durationRange(low, high) : figures();
   const found = verdict === "unpriced" ? "" : `; predicted ${figure(predicted)} (${range})`;
   return `${where}: ${most(limit)}${found}`;
 }

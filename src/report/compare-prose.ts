@@ -8,7 +8,7 @@ import type {
   SideReport,
   TimeChange,
 } from "../compare/result.ts";
-import { compact, counted, duration, durationRange, percent } from "../ir/format.ts";
+import { compact, counted, duration, durationRange, noInterval, percent } from "../ir/format.ts";
 import { bytesText } from "../ir/memory.ts";
 import type { Finding } from "../lint/result.ts";
 
@@ -30,7 +30,9 @@ export function timeText(time: TimeChange): string {
     slower: () => `${size} slower${part} (${durationRange(low, high)})`,
     faster: () => `${size} faster${part} (${durationRange(0 - high, 0 - low)})`,
     unclear: () =>
-      `no difference that the interval supports (${signedDuration(low)} to ${signedDuration(high)})`,
+      `no difference that the interval supports (${
+        time.shareHigh > 1 ? noInterval : `${signedDuration(low)} to ${signedDuration(high)}`
+      })`,
   };
   return texts[verdict]();
 }

@@ -1,5 +1,5 @@
 /** @file An entry in the terminal: what is wrong, where, what it takes, and what to do. */
-import { duration, durationRange, printable } from "../ir/format.ts";
+import { duration, noInterval, printable, savingRange } from "../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
 import { storedLayout } from "./account-text.ts";
 import type { Palette } from "./color.ts";
@@ -51,7 +51,8 @@ function isSame(origin: string, node: string): boolean {
 function shareText({ saves }: FindingGroup, { detail }: ViewOptions): string {
   if (saves === null) return "";
   if (detail === "brief") return `${shareOfText(saves)}${storedText(saves)}`;
-  const between = `between ${durationRange(saves.low, saves.high).replace(" to ", " and ")}`;
+  const range = savingRange(saves, saves.of);
+  const between = range === noInterval ? range : `between ${range.replace(" to ", " and ")}`;
   return `${shareOfText(saves)}, ${between}${storedText(saves)}`;
 }
 

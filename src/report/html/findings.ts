@@ -1,6 +1,6 @@
 /** @file What is found in a model: an entry a cause, with its figures, its places, the graph around it, and what mends it. */
 
-import { counted, duration, durationRange, significant } from "../../ir/format.ts";
+import { counted, duration, savingRange, significant } from "../../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/result.ts";
 import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
@@ -84,7 +84,7 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
   if (saves !== null) {
     rows.push([
       verbOf(group) === "saves" ? "Saves" : "May save",
-      `${duration(saves.microseconds)} (${durationRange(saves.low, saves.high)}), ${shareOfText(saves)}${storedText(saves)}`,
+      `${duration(saves.microseconds)} (${savingRange(saves, saves.of)}), ${shareOfText(saves)}${storedText(saves)}`,
     ]);
     rows.push(["Of", `${duration(saves.of)}, which its kernels take now`]);
   }
