@@ -2,6 +2,7 @@
  * @file What each change of a repair saves, on the basis of the model's account: from state to state, so that changes add up to what
  * the repair saves. What a pass foresees of its changes, each by itself, only shares that out among them.
  */
+import { minOf } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
@@ -24,7 +25,7 @@ export function savedBy({ fixed, states, settings }: Fix): ReadonlyMap<FixNote, 
   const moved =
     toHalf < 0 ? 0 : stepSaves(states, "layout") - total(own.filter((_, index) => isTurned[index]));
   const turned = isTurned.indexOf(true);
-  const unsafe = Math.min(...[turned, toHalf].filter((index) => index >= 0));
+  const unsafe = minOf([turned, toHalf].filter((index) => index >= 0));
   const behind = isPaddedBehind(states) ? stepSaves(states, "safe") - total(own.slice(0, unsafe)) : 0;
   const padded = fixed.applied.findIndex((each) => isOf("align", each));
   const saved = new Map<FixNote, number>();
