@@ -71,15 +71,9 @@ function statesOf(listed: readonly Group[], { context, later }: States): Account
     const written = writtenSafe(context, decision.after);
     // Where half is not decided, it is not for this.
     const first = half == null ? undefined : decision.takenFirst();
-    const alone = decision.needsHalf && decision.alone && writtenSafe(context, decision.alone);
-    states.push({
-      step: "safe",
-      workload: decision.after,
-      written,
-      ...needsHalf,
-      alone: alone || undefined,
-      first,
-    });
+    const made = decision.needsHalf ? decision.alone : undefined;
+    const alone = made && writtenSafe(context, made);
+    states.push({ step: "safe", workload: decision.after, written, ...needsHalf, alone, first });
   }
   if (!isHalf(context.target.precision) && listed.some((group) => stepOf(group) === "precision"))
     states.push({ step: "half", workload: context.half().after, ...inHalf });

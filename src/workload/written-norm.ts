@@ -29,8 +29,17 @@ export function writtenNorms(scope: Scope, context: Bound): WrittenNorm[] {
   });
 }
 
+/** Prices, relations of axes and lanes ask for those of the same graph. */
+const known = new WeakMap<Scope, readonly NormPattern[]>();
+
 /** Recognised by the root of the variance. */
-export function normPatterns(scope: Scope): NormPattern[] {
+export function normPatterns(scope: Scope): readonly NormPattern[] {
+  const found = known.get(scope) ?? foundIn(scope);
+  known.set(scope, found);
+  return found;
+}
+
+function foundIn(scope: Scope): NormPattern[] {
   const graph = new WrittenGraph(scope);
   return graph.nodes("Sqrt", "Pow").flatMap((node) => normAround(node, graph) ?? []);
 }
