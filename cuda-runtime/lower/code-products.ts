@@ -2,15 +2,7 @@
 import type { Emitter } from "../ir/emitter.ts";
 import { divide, load, multiply } from "../ir/expr-build.ts";
 import { isCodeStorage } from "../ir/storage.ts";
-import {
-  channelsLastOrder,
-  elementCount,
-  isPacked,
-  permuted,
-  reshaped,
-  sliced,
-  type View,
-} from "../ir/view.ts";
+import { channelsLastOrder, elementCount, isPacked, reshaped, sliced, type View } from "../ir/view.ts";
 import { fillsRows, windowOfRows } from "../kernels/code-rows/code-rows.ts";
 import { emitCodePlanes } from "../kernels/conv/code-planes.ts";
 import type { PlaneCodes } from "../kernels/conv/planes-launch.ts";
@@ -216,10 +208,4 @@ export function emitScales(emitter: Emitter, xs: View, ws: View, ys: View | unde
 export function asColumns(view: View): View {
   const axis = view.shape.findIndex((size) => size !== 1);
   return { ...view, shape: [elementCount(view.shape)], strides: [axis < 0 ? 1 : (view.strides[axis] ?? 1)] };
-}
-
-/** [N, …spatial, C] as [N, C, …spatial]. */
-export function channelsSecond(view: View): View {
-  const rank = view.shape.length;
-  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
 }

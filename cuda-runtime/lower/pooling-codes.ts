@@ -15,7 +15,7 @@ import {
 } from "../ir/expr-build.ts";
 import { scalarOf } from "../ir/scalar.ts";
 import type { StorageType } from "../ir/storage.ts";
-import { permuted, type View } from "../ir/view.ts";
+import { channelsSecond, type View } from "../ir/view.ts";
 import { emitGlobalPool, emitPool } from "../kernels/pool/pool.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import { slidingWindow } from "./conv-window.ts";
@@ -58,12 +58,6 @@ function averagePool(isWhole: boolean, isLast: (context: LowerContext) => boolea
     const whole = convert(scalarOf(type), convert("i32", bounded));
     context.setExpr(0, narrow(type === "int8" ? "int8" : "uint8", whole));
   };
-}
-
-/** [N, …spatial, C] as [N, C, …spatial]. */
-function channelsSecond(view: View): View {
-  const rank = view.shape.length;
-  return permuted(view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 1)]);
 }
 
 const isStatedLast = (context: LowerContext) => (context.int("channels_last") ?? 0) !== 0;
