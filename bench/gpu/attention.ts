@@ -1,10 +1,10 @@
 /**
  * @file Attention beside PyTorch's: head sizes 40 to 128, 49 to 8,192 positions, causal and not.
  *
- *     node dist/gpu/attention.js [--dtype fp16,bf16] [--peers FOLDER] [--tiles]
+ *     node dist/gpu/attention.js [--dtype fp16,bf16] [--peers FOLDER] [--tiles] [--only TEXT]
  *
  * Writes $OUT/attention.json. With --peers (the folder of torch_ops.py) its times stand beside ours. --tiles times every
- * tile that takes a shape: what the rates in tiles.ts are set by.
+ * tile that takes a shape: what the rates in tiles.ts are set by. --only: rows whose name has the text.
  */
 import { parseArgs } from "node:util";
 import type { Step } from "../../cuda-runtime/ir/step.ts";
@@ -65,9 +65,14 @@ const { values: options } = parseArgs({
     dtype: { type: "string", default: "fp16" },
     peers: { type: "string" },
     tiles: { type: "boolean", default: false },
+    only: { type: "string", default: "" },
     device: { type: "string", default: "0" },
   },
 });
+
+function nameOf([batch, heads, queries, keys, dim, isCausal]: AttentionShape, dtype: Dtype): string {
+  return `${dtype} ${batch}x${heads} ${queries}x${keys}x${dim}${isCausal ? " causal" : ""}`;
+}
 
 interface Call {
   readonly set: CallSet;
@@ -101,7 +106,7 @@ function measure(host: HarnessHost, shape: AttentionShape, dtype: Dtype, tile?: 
     );
     const [first] = calls;
     if (first === undefined) throw new Error("no call");
-    const name = `${dtype} ${batch}x${heads} ${queries}x${keys}x${dim}${isCausal ? " causal" : ""}`;
+    const name = nameOf(shape, dtype);
     const error = errorOf(host, first, shape, storage);
     if (!(error <= tolerance)) console.error(`WRONG ${name}: off by ${error}`);
     const flops = (4 * batch * heads * queries * keys * dim) / (isCausal ? 2 : 1);
@@ -196,7 +201,7 @@ const kernels = new URL("../cuda/", import.meta.url);
 using host = await HarnessHost.open({ kernels, device: Number(options.device) });
 const rows: TimedRow[] = [];
 for (const dtype of wantedDtypes()) {
-  for (const shape of shapes) {
+  for (const shape of shapes.filter((shape) => nameOf(shape, dtype).includes(options.only))) {
     for (const tile of tilesFor(shape)) rows.push(measure(host, shape, dtype, tile));
   }
 }
