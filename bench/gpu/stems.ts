@@ -1,6 +1,6 @@
 /**
- * @file Convolutions of few channels by each kernel over planes, beside rows widened for the other kernels: the launch that packs
- * the image, the product, and both.
+ * @file Convolutions of few channels by each kernel over planes, beside rows widened for the other kernels and windows as rows of a product:
+ * the launch that packs the image, the product, and both.
  *
  *     node dist/gpu/stems.js [--only PART,…] [--chosen]
  *
@@ -15,7 +15,12 @@ import type { Emitter } from "../../cuda-runtime/ir/emitter.ts";
 import { plainEpilogue } from "../../cuda-runtime/ir/epilogue.ts";
 import { bytesOfType, type FloatStorage } from "../../cuda-runtime/ir/storage.ts";
 import { permuted } from "../../cuda-runtime/ir/view.ts";
-import { type ConvRequest, emitConvPlanes, emitConvWidened } from "../../cuda-runtime/kernels/conv/conv.ts";
+import {
+  type ConvRequest,
+  emitConvPatches,
+  emitConvPlanes,
+  emitConvWidened,
+} from "../../cuda-runtime/kernels/conv/conv.ts";
 import { planeTiles } from "../../cuda-runtime/kernels/conv/planes-table.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
 import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
@@ -53,6 +58,13 @@ const stems: readonly Listed[] = [
   [8, 1, 256, 32, 3, 1, "float16"],
   [2, 4, 128, 320, 3, 1, "float16"],
   [1, 4, 64, 320, 3, 1, "float16"],
+  [32, 3, 224, 1152, 14, 14, "float32"],
+  [1, 3, 224, 1152, 14, 14, "float32"],
+  [32, 3, 224, 192, 16, 16, "float32"],
+  [1, 3, 224, 192, 16, 16, "float32"],
+  [8, 3, 384, 1024, 16, 16, "float32"],
+  [32, 3, 224, 96, 4, 4, "float32"],
+  [1, 3, 224, 96, 4, 4, "float32"],
 ];
 
 interface Way {
@@ -76,13 +88,14 @@ const ways: readonly Way[] = [
       return true;
     },
   },
+  { name: "patches", emit: (emitter, request) => emitConvPatches(emitter, request) },
 ];
 
 /** Undefined where the way does not take it. */
 function callOf(host: HarnessHost, stem: Listed, way: Way): CallSet | undefined {
   const [batch, channels, size, filters, taps, stride, source] = stem;
   const set = new CallSet(host, false);
-  const pad = (taps - 1) / 2;
+  const pad = taps === stride ? 0 : (taps - 1) / 2;
   const positions = Math.floor((size + 2 * pad - taps) / stride) + 1;
   const y = set.output("float16", [batch, positions, positions, filters]);
   const request: ConvRequest = {

@@ -1,10 +1,12 @@
 /** @file Emits convolutions: which way a request takes. */
+import { type Candidate, cheapest } from "../../cost/candidate.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import { type FloatStorage, isFloatStorage, isHalfStorage } from "../../ir/storage.ts";
 import { elementCount, type View } from "../../ir/view.ts";
 import { emitDepthwise } from "../depthwise/depthwise.ts";
 import type { ConvChoice } from "./choose.ts";
 import { type ConvRequest, type Parts, partsFor } from "./operands.ts";
+import { emitPatches, patchesMicroseconds } from "./patches.ts";
 import { planeChoice, planeMicroseconds } from "./planes.ts";
 import { emitPlanes } from "./planes-launch.ts";
 import type { PlaneTile } from "./planes-table.ts";
@@ -25,26 +27,37 @@ export function emitConv(
   const parts = partsOf(emitter, request);
   if (request.groups > 1 && parts.channels === 1) emitDepthwise(emitter, request, parts.window);
   else if (accepts !== undefined) emitProduct(emitter, parts, accepts);
-  else if (!emitFewChannels(emitter, parts) && !emitPointwise(emitter, parts)) emitProduct(emitter, parts);
+  else if (!emitAnotherWay(emitter, parts) && !emitPointwise(emitter, parts)) emitProduct(emitter, parts);
 }
 
-/** Over planes or over wide rows, where one of them is predicted to take less than all that is done otherwise. */
-function emitFewChannels(emitter: Emitter, parts: Parts): boolean {
+/** Over planes, over wide rows or by patches, where one of them is predicted to take less than all that is done otherwise. */
+function emitAnotherWay(emitter: Emitter, parts: Parts): boolean {
   const planes = emitter.isConstant(parts.request.w) ? planeChoice(emitter, parts) : undefined;
-  const wide = widenedMicroseconds(emitter, parts);
-  if (planes === undefined && wide === undefined) return false;
+  const ways: (Candidate<() => void> | undefined)[] = [
+    planes && { launch: () => emitPlanes(emitter, parts, planes), microseconds: planeMicroseconds(planes) },
+    wayOf(widenedMicroseconds(emitter, parts), () => emitProduct(emitter, widened(emitter, parts))),
+    wayOf(patchesMicroseconds(emitter, parts), () => emitPatches(emitter, parts)),
+  ];
+  const best = cheapest(ways.filter((way) => way !== undefined));
+  if (best === undefined) return false;
   const whole = choiceOf(parts, emitter.target)?.microseconds ?? 0;
-  const byPlanes = planes === undefined ? Number.POSITIVE_INFINITY : planeMicroseconds(planes);
-  const byRows = wide ?? Number.POSITIVE_INFINITY;
-  if (Math.min(byPlanes, byRows) >= whole) return false;
-  if (planes !== undefined && byPlanes <= byRows) emitPlanes(emitter, parts, planes);
-  else emitProduct(emitter, widened(emitter, parts));
+  if (best.microseconds >= whole) return false;
+  best.launch();
   return true;
+}
+
+function wayOf(microseconds: number | undefined, launch: () => void): Candidate<() => void> | undefined {
+  return microseconds === undefined ? undefined : { launch, microseconds };
 }
 
 /** With taps of a row as channels, whether that is worth it or not: for measurements and tests. */
 export function emitConvWidened(emitter: Emitter, request: ConvRequest): void {
   emitProduct(emitter, widened(emitter, partsOf(emitter, request)));
+}
+
+/** As rows of a product, whether that is worth it or not; false where windows do not lie side by side. For measurements and tests. */
+export function emitConvPatches(emitter: Emitter, request: ConvRequest): boolean {
+  return emitPatches(emitter, partsOf(emitter, request));
 }
 
 /** Over planes, by a kernel that `accepts` takes. False where there is none. For measurements and tests. */

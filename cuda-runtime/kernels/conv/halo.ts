@@ -7,7 +7,15 @@ import { gemmFields } from "../gemm/params.ts";
 import { type Halo, haloSharedBytes, patchBytesOf, patchSide } from "./halo-table.ts";
 import { type Parts, storageOf, tapsOf } from "./operands.ts";
 import type { ConvFields, Window } from "./params.ts";
-import { isWalkable, planeStrides, positionStride, type Spatial, spatialOf, vectorWidth } from "./spatial.ts";
+import {
+  isChannelsLast,
+  isWalkable,
+  planeStrides,
+  positionStride,
+  type Spatial,
+  spatialOf,
+  vectorWidth,
+} from "./spatial.ts";
 import { productOf } from "./walk.ts";
 
 /** The outputs by 8 by 8. */
@@ -51,7 +59,7 @@ function isEndKnown({ request, math, y, filters }: Parts): boolean {
   const { scale, residual, activation, last } = request.epilogue;
   const from = residual && spatialOf(residual);
   const isAtHand = (of: Spatial) =>
-    of.view.type === storageOf[math] && positionStride(of) !== 0 && of.channelStride === 1;
+    of.view.type === storageOf[math] && positionStride(of) !== 0 && isChannelsLast(of);
   if (scale !== undefined || ![y, ...(from === undefined ? [] : [from])].every(isAtHand)) return false;
   // A residual is read by pairs.
   if (from !== undefined && Math.min(vectorWidth(from, filters), vectorWidth(y, filters)) === 1) return false;

@@ -1,7 +1,8 @@
 /** @file Convolutions of one tap as products of matrices. */
 import type { Emitter } from "../../ir/emitter.ts";
+import type { Epilogue } from "../../ir/epilogue.ts";
 import { permuted, type View } from "../../ir/view.ts";
-import { emitGemm } from "../gemm/gemm.ts";
+import { emitGemm, type GemmRequest } from "../gemm/gemm.ts";
 import { type Parts, storageOf } from "./operands.ts";
 import { positionStride, type Spatial, spatialOf } from "./spatial.ts";
 
@@ -10,9 +11,8 @@ import { positionStride, type Spatial, spatialOf } from "./spatial.ts";
  * or where the product's kernels would compute in another type.
  */
 export function emitPointwise(emitter: Emitter, { request, math, y, window }: Parts): boolean {
-  const { groups, epilogue } = request;
   const isPlain =
-    groups === 1 &&
+    request.groups === 1 &&
     window.kernel.every((taps) => taps === 1) &&
     window.stride.every((stride) => stride === 1) &&
     window.pad.every((pad) => pad === 0);
@@ -20,24 +20,32 @@ export function emitPointwise(emitter: Emitter, { request, math, y, window }: Pa
   const isSame = x.size.every((size, axis) => size === y.size[axis]);
   if (!isPlain || !isSame || storageOf[math] !== request.x.type) return false;
   if (math === "tf32" && !emitter.tf32) return false;
+  const { w } = request;
+  const [filters = 1, channels = 1] = w.shape;
+  const weights = { ...w, shape: [filters, channels], strides: w.strides.slice(0, 2) };
+  const product = productOf({ x, y, epilogue: request.epilogue }, () =>
+    emitter.packed(weights, { type: request.x.type }),
+  );
+  if (product !== undefined) emitGemm(emitter, product);
+  return product !== undefined;
+}
+
+/**
+ * Of as many positions of x as of y, of all images or of each; `weights`, asked for once it is sure, are [filters, channels]. Undefined where no stride leads
+ * through an image.
+ */
+export function productOf(
+  { x, y, epilogue }: { readonly x: Spatial; readonly y: Spatial; readonly epilogue: Epilogue },
+  weights: () => View,
+): GemmRequest | undefined {
   const views = [x, y, ...(epilogue.residual ? [spatialOf(epilogue.residual)] : [])];
   const isWhole = views.every((view) => positionStride(view) !== 0);
   const matrices = views.map((view) => (isWhole ? matrixOf(view) : matricesOf(view)));
   const [a, to, residual] = matrices;
-  if (a === undefined || to === undefined || matrices.includes(undefined)) return false;
-  const [filters = 1, channels = 1] = request.w.shape;
-  const w = emitter.packed(
-    { ...request.w, shape: [filters, channels], strides: request.w.strides.slice(0, 2) },
-    { type: a.type },
-  );
-  const b = permuted(w, [1, 0]);
-  emitGemm(emitter, {
-    a,
-    b: isWhole ? b : { ...b, shape: [1, ...b.shape], strides: [0, ...b.strides] },
-    to,
-    epilogue: { ...epilogue, residual },
-  });
-  return true;
+  if (a === undefined || to === undefined || matrices.includes(undefined)) return undefined;
+  const b = permuted(weights(), [1, 0]);
+  const ofEach = { ...b, shape: [1, ...b.shape], strides: [0, ...b.strides] };
+  return { a, b: isWhole ? b : ofEach, to, epilogue: { ...epilogue, residual } };
 }
 
 /** [positions of all images, channels] */

@@ -67,6 +67,7 @@ describe("which convolutions", () => {
     ["outputs that fill no patch", { x: [3, 64, 14, 20] }, 3 * 2 * 3, 100],
     ["dilations", { dilation: 2 }, 32 * 7 * 7, 144],
     ["one axis", { x: [2, 64, 301], w: [64, 64, 5] }, 2 * 38, 8 * 12],
+    ["one filter", { w: [1, 64, 3, 3] }, 32 * 49, 100],
     ["a residual behind a formula", { adds: true, activation: activation("silu") }, 32 * 49, 100],
     ["limits behind a residual", { adds: true, last: activation("clip") }, 32 * 49, 100],
     ["gelu", { activation: activation("gelu") }, 32 * 49, 100],

@@ -20,6 +20,7 @@ import { type ConvChoice, runsOn } from "../../../cuda-runtime/kernels/conv/choo
 import {
   type ConvRequest,
   emitConv,
+  emitConvPatches,
   emitConvPlanes,
   emitConvWidened,
 } from "../../../cuda-runtime/kernels/conv/conv.ts";
@@ -90,8 +91,8 @@ export interface Spec {
   readonly cut?: (choice: DepthwiseChoice) => boolean;
   /** As if the GPU had so many. */
   readonly multiprocessors?: number;
-  /** With taps of a row as channels. */
-  readonly widens?: boolean;
+  /** With taps of a row as channels, or windows as rows of a product. */
+  readonly way?: "wide rows" | "patches";
   /** Elements of x that are no usual numbers. */
   readonly odd?: readonly (readonly [index: number, value: number])[];
   /** Over planes, by such a kernel. */
@@ -252,10 +253,15 @@ function emitSpec(emitter: Emitter, spec: Spec, { x, w, window, epilogue }: Give
   const common = { x, w, to, groups, operands: storage[math], epilogue };
   const request = { ...common, ...window, pads: window.padsBegin };
   if (spec.tile !== undefined) emitTile(emitter, request, spec.tile, spec.cut);
-  else if (spec.widens === true) emitConvWidened(emitter, request);
+  else if (spec.way === "wide rows") emitConvWidened(emitter, request);
+  else if (spec.way === "patches") emitByPatches(emitter, request);
   else if (spec.planes !== undefined) emitOverPlanes(emitter, request, spec.planes);
   else if (spec.transposedTo === undefined) emitConv(emitter, request, spec.accepts);
   else emitConvTranspose(emitter, request);
+}
+
+function emitByPatches(emitter: Emitter, request: ConvRequest): void {
+  if (!emitConvPatches(emitter, request)) throw new Error("windows do not lie side by side");
 }
 
 function emitOverPlanes(emitter: Emitter, request: ConvRequest, accepts: (tile: PlaneTile) => boolean): void {
@@ -409,6 +415,7 @@ function haloSpecs(tile: ConvTile, halo: Halo): Spec[] {
       { x: [2, 40, 11, 19], w: [filters - 2, 40, 3, 3], pads, activation: activation("relu"), residual },
     ],
     ["odd filters", 100, { x: [2, 32, 10, 17], w: [filters + 3, 32, 3, 3], pads, multiprocessors: 3 }],
+    ["one filter", 100, { x: [2, 64, 10, 17], w: [1, 64, 3, 3], pads, activation: activation("relu") }],
     ["copied", 100, { x: [2, 27, 11, 12], w: [filters, 27, 3, 3], pads, layout: "nchw" }],
   ];
   return shapes.map(([name, positions, changes]) => ({
@@ -488,7 +495,7 @@ function widenedSpecs(math: "f16" | "bf16"): Spec[] {
     name: `widened, ${name}, ${math}`,
     math,
     affine: "bias",
-    widens: true,
+    way: "wide rows",
     needs: ({ features }) => (math === "bf16" ? features.bf16 : features.half),
     ...spec,
   });
@@ -524,6 +531,33 @@ function widenedSpecs(math: "f16" | "bf16"): Spec[] {
       strides: [2, 2],
       pads: [-1, -2, 1, 0],
     }),
+  ];
+}
+
+/** Windows that lie side by side. */
+function patchSpecs(math: "f16" | "bf16"): Spec[] {
+  const of = (name: string, spec: Omit<Spec, "name" | "math">): Spec => ({
+    name: `patches, ${name}, ${math}`,
+    math,
+    affine: "bias",
+    way: "patches",
+    strides: spec.w.slice(2),
+    needs: ({ features }) => (math === "bf16" ? features.bf16 : features.half),
+    ...spec,
+  });
+  return [
+    of("planar", { x: [2, 3, 48, 48], w: [72, 3, 16, 16], layout: "nchw" }),
+    of("of float32, rows off 16 bytes", {
+      ...{ x: [3, 3, 42, 56], w: [72, 3, 14, 14], source: "float32", layout: "nchw" },
+      activation: activation("gelu"),
+    }),
+    of("that leave a rest, with a residual", {
+      ...{ x: [2, 3, 30, 31], w: [72, 3, 14, 14] },
+      residual: { type: storage[math], layout: "nhwc" },
+    }),
+    of("of many channels", { x: [2, 96, 12, 14], w: [192, 96, 2, 2] }),
+    of("of one axis, into channels second", { x: [2, 1, 400], w: [48, 1, 16], outputLayout: "nchw" }),
+    of("of a volume", { x: [1, 3, 4, 16, 24], w: [64, 3, 2, 8, 8], layout: "nchw" }),
   ];
 }
 
@@ -941,7 +975,11 @@ const activationSpecs: readonly Spec[] = (
 
 export const cases: readonly KernelCase[] = [
   ...convTiles.flatMap(tileSpecs),
-  ...(["f16", "bf16"] as const).flatMap((math) => [...walkSpecs(math), ...widenedSpecs(math)]),
+  ...(["f16", "bf16"] as const).flatMap((math) => [
+    ...walkSpecs(math),
+    ...widenedSpecs(math),
+    ...patchSpecs(math),
+  ]),
   ...maths.flatMap(shapeSpecs),
   ...tileRows.flatMap((tile) =>
     (["f16", "bf16", "f32"] as const).flatMap((math) => depthwiseTileSpecs(tile, math)),
