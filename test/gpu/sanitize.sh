@@ -5,7 +5,8 @@
 #   bash test/gpu/sanitize.sh racecheck [PATTERN]       # memcheck, initcheck, synccheck; PATTERN: of cases, as grep -E has it
 #
 # Prints how many cases passed, what the tool reported, and in which batch. JOBS: processes (14); SECONDS_AT_MOST: of all (560); PART: 1/2 for the
-# first half of the batches, where several GPUs share them (CUDA_VISIBLE_DEVICES).
+# first half of the batches, where several GPUs share them (CUDA_VISIBLE_DEVICES). FROM_END=1/1: the last of a part first, for what a run before did
+# not reach; with 1/2 the first half of these again. OUT: a folder for the names of the cases that passed.
 set -u
 tool=$1 pattern=${2:-.}
 jobs=${JOBS:-14} seconds=${SECONDS_AT_MOST:-560} part=${PART:-1/1}
@@ -14,7 +15,9 @@ node="sh .gpu-host/run.sh node"
 $node dist/gpu/run.js --list | grep -E "$pattern" > "$scratch/cases"
 split -l 16 -a 4 "$scratch/cases" "$scratch/batch."
 # Which come first is left to chance: time may be over before all have.
-ls "$scratch"/batch.* | awk -v n="${part#*/}" -v i="${part%/*}" 'NR % n == i - 1' | sort -R --random-source=<(yes) > "$scratch/batches"
+share() { awk -v n="${1#*/}" -v i="${1%/*}" 'NR % n == i - 1'; }
+order() { [ -z "${FROM_END:-}" ] && cat || tac | share "$FROM_END"; }
+ls "$scratch"/batch.* | share "$part" | sort -R --random-source=<(yes) | order > "$scratch/batches"
 one() {
   mkdir "$scratch/$1"
   awk -v n="$jobs" -v i="$1" 'NR % n == i' "$scratch/batches" | while read -r batch; do
@@ -31,6 +34,7 @@ export -f one
 export jobs scratch tool node
 for ((i = 0; i < jobs; i++)); do timeout "$seconds" bash -c "one $i" & done
 wait
+[ -z "${OUT:-}" ] || sort -u "$scratch"/results.* | grep ^PASS > "$OUT/$tool.${part%/*}.${FROM_END:+end.${FROM_END%/*}}"
 echo "$tool: $(sort -u "$scratch"/results.* | grep -c ^PASS) of $(cat $(cat "$scratch/batches") | wc -l) cases passed, $(cat "$scratch"/results.* | grep -c ^FAIL) failed"
 sed 's/^=* *//' "$scratch"/summaries.* | sort | uniq -c
 cat "$scratch"/results.* | grep ^FAIL | sort -u | head -20
