@@ -18,7 +18,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * Measured on an H200 with cuDNN 9.19 (FP16, channels last, no bias): 1×3×224² in 16×16 patches to 768 channels 43.1 to
  * 6.5 µs, batch 32 263 to 27 µs; 14×14 to 1152 40.9 to 12.9 µs; 32×32 to 1024 175 to 10 µs; 4×4 to 96, batch 32, 31 to 23 µs.
  * It loses where the channels fill a 16-byte load: 2×2 of 96 channels 4.96 to 5.77 µs, batch 32 16.4 to 37.5 µs. Those are
- * left alone.
+ * left alone, and so is what runs on tc-lint's own runtime, which lays patches out as rows itself.
  *
  * The saving is the convolution, with the Transpose behind it where there is one, less the product and a copy of the input; where
  * something wants channels second, less the pass that turns the output over, too.
@@ -52,6 +52,7 @@ export default defineRule({
       "{patch} patches of {channels} channels as a convolution; reshape and permute them to rows, and one product {m}×{n}×{k} is the same: F.linear(rows, conv.weight.flatten(1), conv.bias)",
   },
   *check(context) {
+    if (context.target.stack.multipliesPatches) return;
     for (const product of context.products) {
       const work = product.sizes;
       if (work.kind !== "conv" || product.weight === undefined || !isUnpadded(product)) continue;

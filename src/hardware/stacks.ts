@@ -57,6 +57,8 @@ export interface Stack {
   readonly codesAxes: readonly ("k" | "n")[];
   /** The stack pads channels itself, so that padding the model gains less. */
   readonly padsInside: boolean;
+  /** Convolutions whose windows lie side by side run as products of rows, wherever that is predicted to take less. */
+  readonly multipliesPatches: boolean;
   readonly attention: AttentionSupport;
   /**
    * Who decides what layout convolutions run in: the file, whose NCHW has slower kernels; the stack, which takes NHWC and converts at
@@ -130,6 +132,7 @@ const rows = {
     alignment: sixteenBytes,
     codesAxes: ["k", "n"],
     padsInside: false,
+    multipliesPatches: false,
     attention: cudnnAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     cancelsTransposes: true,
@@ -147,6 +150,7 @@ const rows = {
     alignment: sixteenBytes,
     codesAxes: ["k", "n"],
     padsInside: false,
+    multipliesPatches: false,
     attention: cudnnAttention,
     layout: "stack",
     cancelsTransposes: true,
@@ -164,6 +168,7 @@ const rows = {
     alignment: { ...sixteenBytes, int8: 32 },
     codesAxes: ["k", "n"],
     padsInside: true,
+    multipliesPatches: false,
     attention: cudnnAttention,
     layout: "stack",
     cancelsTransposes: false,
@@ -182,6 +187,7 @@ const rows = {
     alignment: sixteenBytes,
     codesAxes: ["k", "n"],
     padsInside: false,
+    multipliesPatches: false,
     attention: cudnnAttention,
     layout: "stack",
     cancelsTransposes: false,
@@ -207,6 +213,7 @@ const rows = {
     alignment: sixteenBytes,
     codesAxes: ["k", "n"],
     padsInside: false,
+    multipliesPatches: false,
     attention: cudnnAttention,
     layout: "file",
     cancelsTransposes: false,
@@ -234,6 +241,7 @@ const rows = {
     // Operands of an odd K are copied; results of any N are stored as they are.
     codesAxes: ["k"],
     padsInside: false,
+    multipliesPatches: true,
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: "stack",
     cancelsTransposes: false,

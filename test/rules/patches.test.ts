@@ -61,6 +61,12 @@ describe("TC406", () => {
       graph.output(patches(graph, image, { channels, filters, patch, ...rest }));
     };
 
+  it("is no advice for a stack that multiplies patches as rows itself", () => {
+    const { stack } = targetOf("tc-runtime", "fp16");
+    expect(stack.multipliesPatches).toBe(true);
+    expect(find(embedding({}), { stack: "tc-runtime" })).toEqual([]);
+  });
+
   it("names the product and claims less than the convolution and its Transpose take", () => {
     const [finding] = find(embedding({}));
     expect(finding?.data).toMatchObject({ patch: "16×16", channels: 3, m: 196, n: 768, k: 768 });
