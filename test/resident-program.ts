@@ -1,10 +1,11 @@
 /**
  * @file The built command line in a process that stays (resident.ts): each run evaluates the program anew in an isolate that has it compiled.
  * A run is over when nothing keeps the process, as with one of its own. What a later run could tell from a new process (a module of a
- * project, a package, a thread or child that is still there, standard input) is left to the process's own end, which follows.
+ * project, a package, a child that is still there, standard input) is left to the process's own end, which follows.
  *
  * Arguments: the program's script, what stands behind a run's output. Descriptor 3 takes a `Request` a line, and tells exit codes.
  */
+import type { ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 import type { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
@@ -12,6 +13,7 @@ import { Socket } from "node:net";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Script } from "node:vm";
+import type { Worker } from "node:worker_threads";
 import { keptCodePath, readKeptCode } from "../src/cli/kept-code.ts";
 import { optimizeLater, wrappedText } from "../src/cli/load-program.ts";
 import type { Program } from "../src/cli/program.ts";
@@ -28,7 +30,7 @@ const mostResidentBytes = 500e6;
 const [, , script = "", mark = ""] = process.argv;
 const url = pathToFileURL(script);
 const require = createRequire(url);
-const packagesBefore = Object.keys(require.cache).length;
+const loadedBefore = new Set(Object.keys(require.cache));
 let isUsedUp = false;
 
 optimizeLater();
@@ -64,14 +66,17 @@ Object.defineProperty(process, "stdin", {
   },
 });
 
-/** Threads and children that have not ended. */
-const others = new Set<EventEmitter>();
-function noteOther(other: EventEmitter): void {
-  others.add(other);
-  other.once("exit", () => others.delete(other));
-}
-process.on("worker", noteOther);
-subscribe("child_process", (message) => noteOther((message as { process: EventEmitter }).process));
+/** Those that have not ended. */
+const [workers, children] = [new Set<Worker>(), new Set<ChildProcess>()];
+process.on("worker", (worker) => {
+  workers.add(worker);
+  worker.once("exit", () => workers.delete(worker));
+});
+subscribe("child_process", (message) => {
+  const { process: child } = message as { readonly process: ChildProcess };
+  children.add(child);
+  child.once("exit", () => children.delete(child));
+});
 
 const emitters: readonly EventEmitter[] = [process, process.stdout, process.stderr];
 function listeners(): Set<unknown> {
@@ -96,23 +101,30 @@ function begin({ args, cwd, env }: Request): void {
   Object.assign(process.env, env);
   finish = () => {
     const isLarge = process.memoryUsage.rss() > mostResidentBytes;
-    const hasLoaded = Object.keys(require.cache).length > packagesBefore;
-    if (isUsedUp || hasLoaded || isLarge || others.size > 0) return;
+    if (isUsedUp || hasPackages() || isLarge || children.size > 0) return;
     finish = undefined;
-    end(before);
+    void end(before);
   };
   void load().run(args, new URL("../worker.js", url), () => {});
 }
 
-/** As the process would end. */
-function end(before: ReadonlySet<unknown>): void {
+/** Whether code of packages was loaded. Their manifests are read anew. */
+function hasPackages(): boolean {
+  const loaded = Object.keys(require.cache).filter((file) => !loadedBefore.has(file));
+  for (const file of loaded) if (file.endsWith(".json")) delete require.cache[file];
+  return loaded.some((file) => !file.endsWith(".json"));
+}
+
+/** As the process would end, and with it the threads that do not keep it. */
+async function end(before: ReadonlySet<unknown>): Promise<void> {
+  control.ref();
   process.emit("exit", Number(process.exitCode ?? 0));
   const exitCode = Number(process.exitCode ?? 0);
   process.exitCode = undefined;
+  await Promise.all([...workers].map((worker) => worker.terminate()));
   forgetListeners(before);
   process.stdout.write(mark);
   process.stderr.write(mark);
-  control.ref();
   control.write(`${exitCode}\n`);
 }
 
