@@ -19,7 +19,15 @@ const ownProbe = pathToFileURL(path.join(ownRoot, "bench", "probe.mjs")).href;
 
 /** Names the folder of a test run's one build. */
 export const sharedFolderVariable = "TC_LINT_TEST_BUILD";
+/** Where processes that have a home or a cache of their own find the code that others kept (docs/adr/0040): that of the one build, and no other's. */
+export const keptCodeVariable = "NODE_COMPILE_CACHE";
 const sharedBuildSeconds = 120;
+
+/** What each process of a test is given. */
+export function leastEnvironment(): Record<string, string> {
+  const { PATH = "", [keptCodeVariable]: keptCode } = process.env;
+  return { PATH, ...(keptCode !== undefined && { [keptCodeVariable]: keptCode }) };
+}
 
 export interface BuiltCli extends Disposable {
   /** The executable script. */

@@ -47,7 +47,7 @@ const idle: Resident[] = [];
 
 /** `folder` is that of a test run's one build. */
 export async function runResident(folder: string, request: Request, milliseconds: number): Promise<Ended> {
-  const resident = idle.pop() ?? new Resident(folder);
+  const resident = idle.pop() ?? new Resident(folder, request.env);
   const ended = await resident.run(request, milliseconds);
   if (resident.isThere && idle.length < mostIdle) idle.push(resident);
   else resident.leave();
@@ -60,12 +60,11 @@ class Resident {
   #isClosed = false;
   #look = () => {};
 
-  constructor(folder: string) {
+  constructor(folder: string, env: Request["env"]) {
     const bin = path.join(folder, "dist", "bin");
     const program = readdirSync(bin).find((name) => name.startsWith("program-")) ?? "";
-    const { PATH = "" } = process.env;
     this.#child = spawn(process.execPath, [path.join(folder, scriptName), path.join(bin, program), mark], {
-      env: { PATH },
+      env,
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     for (const [name, stream] of this.#streams) {

@@ -1,6 +1,6 @@
 /** @file Runs the built command line with a given environment: not the test runner's colours, not CI's. */
 import { spawn } from "node:child_process";
-import { type BuiltCli, withoutProgress } from "../cli-process.ts";
+import { type BuiltCli, leastEnvironment, withoutProgress } from "../cli-process.ts";
 import { type Ended, isForResident, runResident } from "../resident.ts";
 
 export type Run = Ended;
@@ -18,10 +18,9 @@ const mostMilliseconds = 150_000;
 
 /** In a process that has the program, where that is no different (resident.ts). */
 export async function run(cli: BuiltCli, args: readonly string[], options: RunOptions): Promise<Run> {
-  const { PATH = "" } = process.env;
-  const env = { PATH, ...options.env };
-  const { cwd, interruptAfterMilliseconds, inOwnProcess = false } = options;
-  const isOfProcess = inOwnProcess || interruptAfterMilliseconds !== undefined || !isForResident(env);
+  const { cwd, env: own = {}, interruptAfterMilliseconds, inOwnProcess = false } = options;
+  const env = { ...leastEnvironment(), ...own };
+  const isOfProcess = inOwnProcess || interruptAfterMilliseconds !== undefined || !isForResident(own);
   if (isOfProcess || isAnsweredAtOnce(args) || cli.shared === undefined)
     return await runInOwn(cli, args, options);
   const ended = await runResident(cli.shared, { args, cwd, env }, mostMilliseconds);
@@ -34,10 +33,9 @@ function isAnsweredAtOnce(args: readonly string[]): boolean {
 }
 
 function runInOwn(cli: BuiltCli, args: readonly string[], options: RunOptions): Promise<Run> {
-  const { PATH = "" } = process.env;
   const child = spawn(process.execPath, [cli.script, ...args], {
     cwd: options.cwd,
-    env: { PATH, ...options.env },
+    env: { ...leastEnvironment(), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
     timeout: mostMilliseconds,
   });
