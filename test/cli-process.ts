@@ -12,17 +12,28 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { buildResident } from "./resident.ts";
 
 const ownRoot = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const ownProbe = pathToFileURL(path.join(ownRoot, "bench", "probe.mjs")).href;
 
 /** Names the folder of a test run's one build. */
 export const sharedFolderVariable = "TC_LINT_TEST_BUILD";
+/** Where processes that have a home or a cache of their own find the code that others kept (docs/adr/0040): that of the one build, and no other's. */
+export const keptCodeVariable = "NODE_COMPILE_CACHE";
 const sharedBuildSeconds = 120;
+
+/** What each process of a test is given. */
+export function leastEnvironment(): Record<string, string> {
+  const { PATH = "", [keptCodeVariable]: keptCode } = process.env;
+  return { PATH, ...(keptCode !== undefined && { [keptCodeVariable]: keptCode }) };
+}
 
 export interface BuiltCli extends Disposable {
   /** The executable script. */
   readonly script: string;
+  /** The folder of the test run's one build, where it is that. */
+  readonly shared?: string;
 }
 
 /**
@@ -31,7 +42,8 @@ export interface BuiltCli extends Disposable {
  */
 export function buildCli(root = ownRoot): BuiltCli {
   const shared = process.env[sharedFolderVariable];
-  if (shared !== undefined) return { script: sharedBuild(root, shared), [Symbol.dispose]: () => undefined };
+  if (shared !== undefined)
+    return { script: sharedBuild(root, shared), shared, [Symbol.dispose]: () => undefined };
   const out = path.join(root, "out");
   mkdirSync(out, { recursive: true });
   const folder = mkdtempSync(path.join(out, "cli-"));
@@ -67,6 +79,9 @@ function sharedBuild(root: string, shared: string): string {
   const done = path.join(shared, "built");
   if (isFirst(path.join(shared, "claimed"))) {
     const built = build(root, folder);
+    buildResident(root, shared);
+    // All others begin with the code that it keeps (docs/adr/0040).
+    spawnSync(process.execPath, [built, path.join(root, "fixtures", "models", "aligned-mlp.onnx")]);
     writeFileSync(path.join(shared, "files"), filesBelow(folder));
     writeFileSync(done, built);
     return built;

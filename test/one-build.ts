@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { checkShared, sharedFolderVariable } from "./cli-process.ts";
+import { checkShared, keptCodeVariable, sharedFolderVariable } from "./cli-process.ts";
 
 /** The folder stays empty until a test file asks for the command line. */
 export default function setup(): () => void {
@@ -10,6 +10,7 @@ export default function setup(): () => void {
   mkdirSync(out, { recursive: true });
   const folder = mkdtempSync(path.join(out, "cli-"));
   process.env[sharedFolderVariable] = folder;
+  process.env[keptCodeVariable] ??= path.join(folder, "code");
   return () => {
     delete process.env[sharedFolderVariable];
     try {

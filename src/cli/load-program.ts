@@ -33,7 +33,7 @@ export interface Loaded<Program> {
  * comes, which needs more than threads do: what prints, for one.
  */
 export function loadProgram<Program>(file: URL, { inThread = false } = {}): Loaded<Program> {
-  if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(laterOptimizing.flag);
+  optimizeLater();
   const require = nodeModule.createRequire(file);
   const path = fileURLToPath(file);
   if ("enableCompileCache" in nodeModule && typeof nodeModule.enableCompileCache === "function") {
@@ -64,6 +64,10 @@ export function loadProgram<Program>(file: URL, { inThread = false } = {}): Load
   };
 }
 
+export function optimizeLater(): void {
+  if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(laterOptimizing.flag);
+}
+
 const before = "(function(exports,require,module,__filename,__dirname,importByLoader){";
 const behind = "\n})";
 
@@ -71,7 +75,7 @@ const behind = "\n})";
  * As Node wraps CommonJS, and with what imports modules (importModule). In one piece: strings that are joined are copied to V8's heap,
  * megabytes that its collector then counts.
  */
-function wrappedText(path: string): string {
+export function wrappedText(path: string): string {
   const file = openSync(path, "r");
   try {
     const { size } = fstatSync(file);

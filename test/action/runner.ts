@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type InputName, inputs as inputNames } from "../../src/action/inputs.ts";
+import { leastEnvironment } from "../cli-process.ts";
 
 export interface StepRun {
   readonly exitCode: number | null;
@@ -40,9 +41,8 @@ export async function runStep(options: StepOptions): Promise<StepRun> {
   writeFileSync(file("event.json"), JSON.stringify(payload));
   for (const name of ["output", "summary"]) writeFileSync(file(name), "");
   const given = { ...inputNames, token: "ghs_secret", ...inputs };
-  const { PATH = "" } = process.env;
   const env = {
-    PATH,
+    ...leastEnvironment(),
     HOME: folder,
     ...Object.fromEntries(
       Object.entries(given).map(([name, value]) => [`INPUT_${name.toUpperCase()}`, value]),

@@ -1,28 +1,43 @@
 /** @file Runs the built command line with a given environment: not the test runner's colours, not CI's. */
 import { spawn } from "node:child_process";
-import { type BuiltCli, withoutProgress } from "../cli-process.ts";
+import { type BuiltCli, leastEnvironment, withoutProgress } from "../cli-process.ts";
+import { type Ended, isForResident, runResident } from "../resident.ts";
 
-export interface Run {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type Run = Ended;
 
 export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Sent after the process has written this much to neither output for this long. */
   readonly interruptAfterMilliseconds?: number;
+  /** Where the test is of the process. */
+  readonly inOwnProcess?: boolean;
 }
 
-export function run(cli: BuiltCli, args: readonly string[], options: RunOptions): Promise<Run> {
-  const { PATH = "" } = process.env;
+const mostMilliseconds = 150_000;
+
+/** In a process that has the program, where that is no different (resident.ts). */
+export async function run(cli: BuiltCli, args: readonly string[], options: RunOptions): Promise<Run> {
+  const { cwd, env: own = {}, interruptAfterMilliseconds, inOwnProcess = false } = options;
+  const env = { ...leastEnvironment(), ...own };
+  const isOfProcess = inOwnProcess || interruptAfterMilliseconds !== undefined || !isForResident(own);
+  if (isOfProcess || isAnsweredAtOnce(args) || cli.shared === undefined)
+    return await runInOwn(cli, args, options);
+  const ended = await runResident(cli.shared, { args, cwd, env }, mostMilliseconds);
+  return { ...ended, stderr: withoutProgress(ended.stderr) };
+}
+
+/** By the executable, without the program. */
+function isAnsweredAtOnce(args: readonly string[]): boolean {
+  return args.length === 1 && args[0] === "--version";
+}
+
+function runInOwn(cli: BuiltCli, args: readonly string[], options: RunOptions): Promise<Run> {
   const child = spawn(process.execPath, [cli.script, ...args], {
     cwd: options.cwd,
-    env: { PATH, ...options.env },
+    env: { ...leastEnvironment(), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: 150_000,
+    timeout: mostMilliseconds,
   });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
