@@ -84,6 +84,30 @@ describe("a product that --fix leaves off the multiple", () => {
     expect(left).toMatchObject([{ rule: "TC102", kind: "kept", node: "head", message }]);
   });
 
+  it("is blocked by what no Slice does for alone, where a norm needs the true size, too", async () => {
+    const norm = node("LayerNormalization", ["h", "s"], ["n"], { name: "norm" });
+    const cut = node("Trilu", ["h"], ["y"], { name: "triangle" });
+    const graph = head([4096, 515], [norm, cut, node("Relu", ["n"], ["z"])], "h");
+    const output = [info("y", [4096, 515]), info("z", [4096, 515])];
+    const { left } = await fix({ ...graph, output });
+    const message = 'blocked: 515: Trilu "triangle" takes a triangle of it';
+    expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
+  });
+
+  it("is blocked along one axis by that axis' blocker alone, where a norm needs the true size of another", async () => {
+    const norm = node("LayerNormalization", ["x", "s"], ["n"], { name: "norm" });
+    const product = node("MatMul", ["n", "w"], ["h"], { name: "head" });
+    const cut = node("Trilu", ["h"], ["y"], { name: "triangle" });
+    const { left } = await fix({
+      node: [norm, product, cut],
+      input: [info("x", [4096, 259])],
+      output: [info("y", [4096, 515])],
+      initializer: [floats("w", [259, 515], noise(259 * 515, 1)), floats("s", [259], noise(259, 2))],
+    });
+    const message = 'blocked: 515: Trilu "triangle" takes a triangle of it';
+    expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
+  });
+
   it("would be another function with a Slice, too", async () => {
     const sum = [
       node("ReduceMax", ["h"], ["most"], { name: "most", attribute: [lastAxis] }),
