@@ -226,6 +226,22 @@ it("what --fix does alike in repeated blocks is one line, with what all of it sa
   ]);
 });
 
+it("what is left of repeated blocks for one reason is one line, with what all of them would save", async () => {
+  const args = ["--diff", zooModel("shufflenet_v2"), "--no-color"];
+  const { stdout: text } = await bench.tcLint(args);
+  const lines = [...text.matchAll(/^ {2}left {3}(TC\d+) .*?\((?:would save )?([\d.]+) µs .*?\): (.*)$/gm)];
+  const reasons = lines.map(([, rule, , why = ""]) => `${rule} ${why.replaceAll(/"[^"]*"/g, '""')}`);
+  expect(new Set(reasons).size).toBe(reasons.length);
+  expect(reasons.some((why) => /reads its size; the same at \d other nodes$/.test(why))).toBe(true);
+  const { stdout: json } = await bench.tcLint([...args, "-f", "json"]);
+  const notes: readonly { readonly rule: string | null; readonly microseconds: number }[] =
+    JSON.parse(json).fixes[0].notes;
+  const sum = notes.reduce((total, { rule, microseconds }) => total + (rule === null ? 0 : microseconds), 0);
+  // Each line has three digits.
+  const told = lines.reduce((total, [, , microseconds]) => total + Number(microseconds), 0);
+  expect(Math.abs(told / sum - 1)).toBeLessThan(5e-3);
+});
+
 describe("what a part of a declined repair would save", () => {
   const told = [
     ...["c3d", "crnn", "dlrm", "seg_unet", "siamese"].map((name) => [name, "ort-cuda"] as const),
