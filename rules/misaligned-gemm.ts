@@ -10,6 +10,9 @@ import { defineRule } from "../src/lint/rule.ts";
  *
  * M, the rows (batch × sequence), counts only where A is stored transposed, because only there it is a contiguous axis.
  *
+ * An axis of a single element is no width: a product of a matrix and a vector (one logit) runs other kernels, and who had eight logits would have to
+ * cut them to the one.
+ *
  * ## Why is this bad?
  * K and N are the contiguous axes of the operands and of the result. Rows that do not start on 16 bytes need narrower
  * loads, and the fast kernels refuse them.

@@ -2,6 +2,7 @@ import type { ConvWork, CostedProduct, GemmWork, LintContext } from "../src/lint
 import { formatNames, isQuantized } from "../src/lint/formats.ts";
 import { isFirstLayer, ProductIndex } from "../src/lint/graph.ts";
 import { type Axis, bestPadding, describeOff, describePadding } from "../src/lint/padding.ts";
+import { isOff } from "../src/lint/padding-sizes.ts";
 import { defineRule } from "../src/lint/rule.ts";
 import { isNarrowStem } from "../src/lint/stem.ts";
 
@@ -98,7 +99,7 @@ function padded<W extends ConvWork<number> | GemmWork<number>>(
   context: LintContext,
 ) {
   const multiple = context.alignment(work.dtype);
-  const off = axes.filter(({ size }) => size % multiple !== 0);
+  const off = axes.filter(({ size }) => isOff(size, multiple));
   const padding = off.length === 0 ? undefined : bestPadding(product, work, off, context);
   if (padding === undefined) return undefined;
   const told = {

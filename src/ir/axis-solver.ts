@@ -61,9 +61,9 @@ export class AxisSolver {
     );
   }
 
-  /** Forbids padding everywhere in an axis. The first reason stays. */
+  /** Forbids padding everywhere in an axis. The first reason stays; what only holds an axis is none. */
   block(axis: Axis, reason: string): void {
-    for (const atom of atomsOf(axis)) atom.blocked ??= atom.held ?? reason;
+    for (const atom of atomsOf(axis)) atom.blocked ??= reason;
   }
 
   /** Leaves padding of an axis to whoever puts Slices and Pads. The first reason stays. */

@@ -1,8 +1,10 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
 import { fingerprintOf } from "../ir/fingerprint.ts";
 import { counted as countedText } from "../ir/format.ts";
+import { groupBy } from "../ir/group.ts";
 import { byImportance } from "../ir/importance.ts";
 import { pushAll } from "../ir/lists.ts";
+import { alikeText, withoutNames } from "./alike-reasons.ts";
 import {
   alikeTheirSteps,
   claimedLayout,
@@ -157,14 +159,9 @@ function reasonText(members: Group["members"], { decision, products }: LintConte
   if (decision === undefined) return undefined;
   const sites = new Set<unknown>(members.map(({ raw }) => raw.at));
   const left = products.filter((product) => sites.has(product));
-  const [first, ...others] = new Set(left.map((product) => decision.reasonFor(product).message));
-  if (first === undefined) return undefined;
-  const alike = others.filter((each) => withoutNames(each) === withoutNames(first));
-  const kinds = new Set(others.filter((each) => !alike.includes(each)).map(withoutNames));
-  const same = alike.length === 0 ? "" : `; the same at ${countedText(alike.length, "other node")}`;
-  return `${first}${same}${kinds.size === 0 ? "" : `; elsewhere ${countedText(kinds.size, "other reason")}`}`;
-}
-
-function withoutNames(reason: string): string {
-  return reason.replaceAll(/"[^"]*"/g, '""');
+  const reasons = left.map((product) => decision.reasonFor(product).message);
+  const [own, ...others] = groupBy(reasons, withoutNames).values();
+  if (own === undefined) return undefined;
+  const elsewhere = others.length === 0 ? "" : `; elsewhere ${countedText(others.length, "other reason")}`;
+  return `${alikeText(own)}${elsewhere}`;
 }

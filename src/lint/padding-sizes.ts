@@ -9,6 +9,15 @@ const widestGrowth = 1.5;
 /** A smaller size that saves nearly as much wins: the model stays small, and predictions are no finer than this. */
 export const goodEnough = 0.8;
 
+/**
+ * Whether an axis has a width to round up. One of a single element has none: it is the one number that a model gives or a gate lets through, a
+ * product with it is one of a matrix and a vector, which runs other kernels (one output of 64 channels takes 9.4 µs, eight 10.9), no fix pads
+ * it, and who had eight would have to cut them to the one.
+ */
+export function isOff(size: number, multiple: number): boolean {
+  return size > 1 && size % multiple !== 0;
+}
+
 export function alignUp(size: number, multiple: number): number {
   return Math.ceil(size / multiple) * multiple;
 }

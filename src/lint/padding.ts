@@ -6,7 +6,7 @@ import type { Workload } from "../workload/workload.ts";
 import { AxisTargets } from "./axis-targets.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
 import { type DecidedProduct, isOfKind } from "./decision.ts";
-import { goodEnough, paddedSizes } from "./padding-sizes.ts";
+import { goodEnough, isOff, paddedSizes } from "./padding-sizes.ts";
 
 export interface Axis<W extends ProductWork<number>> {
   readonly name: keyof W & string;
@@ -38,7 +38,7 @@ export function paddingOf<W extends ProductWork<number>>(
   const decided = context.decision?.paddedOf<W>(product, work.kind);
   if (decided !== undefined) return decidedPadding(decided, all);
   const multiple = context.alignment(work.dtype);
-  const off = all.filter(({ size }) => size % multiple !== 0);
+  const off = all.filter(({ size }) => isOff(size, multiple));
   if (off.length === 0) return undefined;
   const targets = AxisTargets.of(context);
   const axes = off.map((axis) => {

@@ -6,6 +6,7 @@ import { compact, counted, duration, headOf, percent, printable } from "../ir/fo
 import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
+import { alikeText, withoutNames } from "../lint/alike-reasons.ts";
 import { accountLines } from "./account-table.ts";
 import { takenFirstText } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -209,19 +210,24 @@ function blockedLines({ notes, changed }: FixOutcome, palette: Palette): string[
 /** Layers that are named before the rest is counted; the JSON report names all. */
 const named = 3;
 
-/** A reason that several rules' products have is told with the first of them. */
+/** One reason at every repeat of a block is one, as lint tells it; one that several rules' products have is told with the first of them. */
 function leftLines(notes: FixOutcome["notes"]): string[] {
   const left = notes.filter(({ rule }) => rule !== undefined);
-  const reasons = groupBy(left, ({ message }) => message);
-  return [...reasons].flatMap(([message, alike]) =>
-    [...groupBy(alike, ({ rule }) => rule).values()].map((group, index) => {
+  const reasons = groupBy(left, ({ message }) => withoutNames(message));
+  return [...reasons.values()].flatMap((alike) =>
+    [...groupBy(alike, leftAs).values()].map((group, index) => {
       const [first] = group;
       const names = group.slice(0, named).map(nameText);
       const more = group.length > named ? ` and ${group.length - named} more` : "";
-      const why = index === 0 ? message : "the same reason";
+      const why = index === 0 ? alikeText(alike.map(({ message }) => message)) : "the same reason";
       return `  left   ${first?.rule} ${names.join(", ")}${more} (${leftTime(group)}): ${why}`;
     }),
   );
+}
+
+/** Times that are of one kind are told as one. */
+function leftAs({ rule, isPart, savedIn, madeIn }: FixOutcome["notes"][number]): string {
+  return [rule, isPart === true, savedIn, madeIn].join("\u0000");
 }
 
 /** `"mm" in graph/b1:Block`. */

@@ -84,6 +84,30 @@ describe("a product that --fix leaves off the multiple", () => {
     expect(left).toMatchObject([{ rule: "TC102", kind: "kept", node: "head", message }]);
   });
 
+  it("is blocked by what no Slice does for alone, where a norm needs the true size, too", async () => {
+    const norm = node("LayerNormalization", ["h", "s"], ["n"], { name: "norm" });
+    const cut = node("Trilu", ["h"], ["y"], { name: "triangle" });
+    const graph = head([4096, 515], [norm, cut, node("Relu", ["n"], ["z"])], "h");
+    const output = [info("y", [4096, 515]), info("z", [4096, 515])];
+    const { left } = await fix({ ...graph, output });
+    const message = 'blocked: 515: Trilu "triangle" takes a triangle of it';
+    expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
+  });
+
+  it("is blocked along one axis by that axis' blocker alone, where a norm needs the true size of another", async () => {
+    const norm = node("LayerNormalization", ["x", "s"], ["n"], { name: "norm" });
+    const product = node("MatMul", ["n", "w"], ["h"], { name: "head" });
+    const cut = node("Trilu", ["h"], ["y"], { name: "triangle" });
+    const { left } = await fix({
+      node: [norm, product, cut],
+      input: [info("x", [4096, 259])],
+      output: [info("y", [4096, 515])],
+      initializer: [floats("w", [259, 515], noise(259 * 515, 1)), floats("s", [259], noise(259, 2))],
+    });
+    const message = 'blocked: 515: Trilu "triangle" takes a triangle of it';
+    expect(left).toMatchObject([{ rule: "TC102", kind: "blocked", node: "head", message }]);
+  });
+
   it("would be another function with a Slice, too", async () => {
     const sum = [
       node("ReduceMax", ["h"], ["most"], { name: "most", attribute: [lastAxis] }),
@@ -200,6 +224,22 @@ it("what --fix does alike in repeated blocks is one line, with what all of it sa
   expect(stdout.match(/^ {2}align .*$/gm)).toEqual([
     expect.stringMatching(/^ {2}align {2}padded 766 to 768 in 3 products, at 2 places, saves [\d.]+ µs$/),
   ]);
+});
+
+it("what is left of repeated blocks for one reason is one line, with what all of them would save", async () => {
+  const args = ["--diff", zooModel("shufflenet_v2"), "--no-color"];
+  const { stdout: text } = await bench.tcLint(args);
+  const lines = [...text.matchAll(/^ {2}left {3}(TC\d+) .*?\((?:would save )?([\d.]+) µs .*?\): (.*)$/gm)];
+  const reasons = lines.map(([, rule, , why = ""]) => `${rule} ${why.replaceAll(/"[^"]*"/g, '""')}`);
+  expect(new Set(reasons).size).toBe(reasons.length);
+  expect(reasons.some((why) => /reads its size; the same at \d other nodes$/.test(why))).toBe(true);
+  const { stdout: json } = await bench.tcLint([...args, "-f", "json"]);
+  const notes: readonly { readonly rule: string | null; readonly microseconds: number }[] =
+    JSON.parse(json).fixes[0].notes;
+  const sum = notes.reduce((total, { rule, microseconds }) => total + (rule === null ? 0 : microseconds), 0);
+  // Each line has three digits.
+  const told = lines.reduce((total, [, , microseconds]) => total + Number(microseconds), 0);
+  expect(Math.abs(told / sum - 1)).toBeLessThan(5e-3);
 });
 
 describe("what a part of a declined repair would save", () => {

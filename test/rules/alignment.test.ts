@@ -115,6 +115,28 @@ describe("TC102 and the contiguous axes", () => {
   });
 });
 
+describe("a single element", () => {
+  const stacks: readonly StackId[] = ["ort-cuda", "cudnn", "inductor", "tensorrt", "tc-runtime"];
+  const gate = (depth: number) => (graph: GraphBuilder) =>
+    graph.output(linear(graph, graph.input("x", [32768, depth]), depth, 1));
+  const mask = (channels: number) => (graph: GraphBuilder) => {
+    const x = conv(graph, graph.input("x", [8, 64, 256, 256]), { channels: 64, filters: channels });
+    graph.output(conv(graph, x, { channels, filters: 1, kernel: 1, name: "mask" }));
+  };
+  const codes = ["TC101", "TC102", "TC106", "TC204"];
+
+  it.each(stacks)("is no width to pad: one logit, one mask (%s)", (stack) => {
+    for (const build of [gate(512), mask(64)])
+      for (const code of codes) expect(find(code, build, { stack }), code).toEqual([]);
+  });
+
+  it("leaves the widths beside it", () => {
+    const [depth] = find("TC102", gate(513));
+    expect(depth?.data).toMatchObject({ n: 1, paddedN: 1, k: 513 });
+    expect(Number(depth?.data["paddedK"]) % 8).toBe(0);
+  });
+});
+
 describe("head_dim", () => {
   const heads = (headDim: number) => (graph: GraphBuilder) => {
     const [q = "", k = "", v = ""] = ["q", "k", "v"].map((name) => graph.input(name, [1, 8, 2048, headDim]));

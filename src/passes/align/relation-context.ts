@@ -16,8 +16,8 @@ export class RelationContext extends NodeContext implements AxisContext {
   /** Set for a node of one that is written out. */
   readonly #norm: TrueNorm | undefined;
   readonly #read = new Set<number>();
-  /** Axes of outputs at their true size. */
-  readonly #given = new Set<Axis>();
+  /** Axes of outputs at their true size, each with why. */
+  readonly #given = new Map<Axis, string>();
 
   constructor(node: Node, builder: RelationBuilder, norm: TrueNorm | undefined) {
     super(node, builder.scope, builder.scope.outputsOf(node));
@@ -41,8 +41,10 @@ export class RelationContext extends NodeContext implements AxisContext {
     if (value === undefined) return;
     const axes = this.#givenByNorm(value, stated);
     this.#builder.setAxes(value, axes, this.node);
-    for (const [position, axis] of axes.entries())
-      if (this.#given.has(axis)) this.#giveBehind(value, position, axis);
+    for (const [position, axis] of axes.entries()) {
+      const reason = this.#given.get(axis);
+      if (reason !== undefined) this.#giveBehind(value, position, { axis, reason });
+    }
   }
 
   #givenByNorm(value: Value, axes: readonly Axis[]): readonly Axis[] {
@@ -54,10 +56,10 @@ export class RelationContext extends NodeContext implements AxisContext {
   }
 
   /** Where no Pad can stand behind, the axis is blocked. */
-  #giveBehind(value: Value, position: number, axis: Axis): void {
+  #giveBehind(value: Value, position: number, given: { axis: Axis; reason: string }): void {
     const { inner, scope } = this.#builder;
     if (canPad(value, position, scope)) inner.give(value, position);
-    else this.solver.block(axis, "its operator gives it at its true size");
+    else this.solver.block(given.axis, given.reason);
   }
 
   /** An input whose axes its operator does not ask for is a parameter: a list of sizes, of axes, of scales. */
@@ -154,7 +156,7 @@ export class RelationContext extends NodeContext implements AxisContext {
 
   #give(size: number, reason: string): Axis {
     const axis = this.solver.heldAtom(size, reason);
-    this.#given.add(axis);
+    this.#given.set(axis, reason);
     return axis;
   }
 

@@ -96,7 +96,10 @@ export function explainer({
 const none: ReadonlySet<Atom> = new Set();
 const unsureInside = "may save nothing with the Slices and Pads that it takes";
 
-/** What forbids padding a product, with or without Slices and Pads inside; undefined where nothing does. */
+/**
+ * What forbids padding a product, with or without Slices and Pads inside; undefined where nothing does. What these would do for is no
+ * reason beside what forbids it.
+ */
 function blocksIn(
   safe: SafeRelations,
   { products }: MeasuredWork,
@@ -106,27 +109,27 @@ function blocksIn(
   const held = once(() => (inside === undefined ? none : heldAtoms(safe, products)));
   const lanes = once(() => new LaneAnalysis(relations, fills));
   return (product) => {
-    const blocked = blocksOf(product, relations);
-    if (blocked.length === 0) return undefined;
-    const why = blocked.join("; ");
-    if (isHeld(product, relations, held())) return { kind: "inside", message: `${unsureInside}: ${why}` };
-    const message = `blocked: ${why}`;
-    const unsafe = inside === undefined ? undefined : unsafeInside(product, relations, lanes());
-    return { kind: "forbidden", message: unsafe === undefined ? message : `${message}; ${unsafe}` };
+    const stay = misalignedAxes(product, relations).filter((axis) => !isFree(axis));
+    const atoms = stay.filter((axis) => !isHeld(axis, held())).flatMap((axis) => atomsOf(axis));
+    const blocked = reasonsAgainst(atoms, product);
+    if (blocked.length > 0) {
+      const message = `blocked: ${blocked.join("; ")}`;
+      const unsafe = inside === undefined ? undefined : unsafeInside(atoms, lanes());
+      return { kind: "forbidden", message: unsafe === undefined ? message : `${message}; ${unsafe}` };
+    }
+    const may = stay.flatMap((axis) => atomsOf(axis).filter((atom) => held().has(atom)));
+    const why = reasonsAgainst(may, product);
+    return why.length === 0 ? undefined : { kind: "inside", message: `${unsureInside}: ${why.join("; ")}` };
   };
 }
 
-/** Whether what is off the multiple in a product could be padded with Slices and Pads. */
-function isHeld(product: CostedProduct, relations: Relations, held: ReadonlySet<Atom>): boolean {
-  const stay = misalignedAxes(product, relations).filter((axis) => !isFree(axis));
-  return stay.length > 0 && stay.every((axis) => atomsOf(axis).some((atom) => held.has(atom)));
+/** Whether an axis could be padded with Slices and Pads. */
+function isHeld(axis: Axis, held: ReadonlySet<Atom>): boolean {
+  return atomsOf(axis).some((atom) => held.has(atom));
 }
 
-/** What stands against padding axes of a product that only ask for Slices and Pads; undefined where nothing does, or one is blocked. */
-function unsafeInside(product: CostedProduct, relations: Relations, lanes: LaneAnalysis): string | undefined {
-  const atoms = misalignedAxes(product, relations)
-    .filter((axis) => !isFree(axis))
-    .flatMap((axis) => atomsOf(axis));
+/** What stands against padding axes that only ask for Slices and Pads; undefined where nothing does, or one is blocked. */
+function unsafeInside(atoms: readonly Atom[], lanes: LaneAnalysis): string | undefined {
   if (atoms.some(({ blocked }) => blocked !== undefined)) return undefined;
   for (const atom of atoms) {
     const reason = atom.held === undefined ? undefined : lanes.reasonAgainst(atom);
@@ -189,12 +192,10 @@ function tooLittle(
   return { kind: "min-saving", message };
 }
 
-/** `97: LogSoftmax "p" normalizes over it`: what forbids padding the axes that are off the multiple. */
-function blocksOf(product: CostedProduct, relations: Relations): string[] {
+/** `97: LogSoftmax "p" normalizes over it`: why what is off the multiple in a product stays so. */
+function reasonsAgainst(atoms: readonly Atom[], product: CostedProduct): string[] {
+  const reasons = atoms.flatMap((atom) => reasonAgainst(atom));
   const misaligned = misalignedSizes(product);
-  const reasons = misalignedAxes(product, relations)
-    .filter((axis) => !isFree(axis))
-    .flatMap((axis) => atomsOf(axis).flatMap((atom) => reasonAgainst(atom)));
   if (misaligned.size === 1 && misaligned.has(1))
     reasons.push("1: a single element, which may stand for many");
   return [...new Set(reasons)];
