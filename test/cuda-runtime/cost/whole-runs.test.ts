@@ -1,4 +1,4 @@
-/** @file Whole runs as planned, held to whole runs from a cold L2 on an H100, 2026-11-27: what bench/runtime-truth.ts prints of the zoo. */
+/** @file Whole runs as planned, held to whole runs from a cold L2 on an H100, 2026-11-27, and on an H200: `dist/gpu/in-run.js --last` of the zoo's exports. */
 import { expect } from "vitest";
 import { planFile } from "../../../src/api/runs.ts";
 import { findGpu } from "../../../src/hardware/gpus.ts";
@@ -11,18 +11,30 @@ interface WholeRun {
   readonly microseconds: number;
 }
 
-const measured = measuredRows<WholeRun>("h100-runtime-models.jsonl");
+const measured = {
+  h100: measuredRows<WholeRun>("h100-runtime-models.jsonl"),
+  /** 2026-11-28. No price is fitted to these. */
+  h200: measuredRows<WholeRun>("h200-runtime-runs.jsonl"),
+} as const;
 
-eachModel([
-  ...["resnet50", "shufflenet_v2", "efficientnet_b0", "densenet121", "mobilenet_v2", "bert"],
-  "video_unet_48",
-])("%s is predicted within an eighth of its run, in as many launches", async (name) => {
-  const run = measured.find(({ model }) => model === name);
-  const gpu = findGpu("h100");
+async function checkRun(name: string, gpuId: keyof typeof measured): Promise<void> {
+  const run = measured[gpuId].find(({ model }) => model === name);
+  const gpu = findGpu(gpuId);
   if (run === undefined || gpu === undefined) throw new Error(`${name} was not measured`);
   const choice = { precision: "fp16", fix: false, dims: {}, config: { kind: "none" } } as const;
   const limits = { timeoutSeconds: undefined, memoryBytes: undefined, onNotice: () => {} };
   const plan = await planFile(zooModel(name), gpu, choice, limits);
   expect(plan.steps).toHaveLength(run.launches);
   expect(Math.abs(Math.log(plan.predictedMicroseconds / run.microseconds))).toBeLessThan(Math.log(1.125));
-});
+}
+
+const models = ["resnet50", "shufflenet_v2", "efficientnet_b0", "mobilenet_v2", "bert", "video_unet_48"];
+
+eachModel([...models, "densenet121"])(
+  "%s is predicted within an eighth of its run, in as many launches",
+  async (name) => checkRun(name, "h100"),
+);
+
+eachModel([...models, "vit_tiny", "siglip_so400m_d2"])("%s is, on an H200", async (name) =>
+  checkRun(name, "h200"),
+);
