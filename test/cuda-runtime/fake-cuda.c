@@ -46,8 +46,9 @@ int cuDeviceGetName(char* name, int length, int device) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   (void)device;
+  // An L2 of 4 MiB: between timed runs twice as much is filled, here by the processor.
   *value = attribute == 16 ? 132 : attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448
-         : attribute == 38 ? 60 << 20 : attribute == 13 ? 1980000 : 1;
+         : attribute == 38 ? 4 << 20 : attribute == 13 ? 1980000 : 1;
   return kSuccess;
 }
 int cuDeviceTotalMem_v2(uint64_t* bytes, int device) { (void)device; *bytes = setting("FAKE_CUDA_BYTES", 1ll << 33); return kSuccess; }
