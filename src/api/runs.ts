@@ -3,6 +3,7 @@ import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { KernelManifest } from "../../cuda-runtime/session/store.ts";
 import { inferFacts } from "../facts/infer.ts";
 import { invalidNode } from "../facts/invalid-node.ts";
+import { withUnstored } from "../fix/unstored.ts";
 import { type BenchedAs, type BenchReport, benchReport, nameOf } from "../gpu/bench-report.ts";
 import { checkRunnable } from "../gpu/check-runnable.ts";
 import { planSizes } from "../gpu/plan.ts";
@@ -28,7 +29,7 @@ import { loadTimelines } from "./timelines.ts";
 
 /** What is planned, and what is timed. */
 export interface RunChoice {
-  /** Undefined: the four configurations when timed (two without repairs), FP16 when planned. */
+  /** Undefined: the four configurations when timed (two without repairs); what lint tells of when planned: FP16, unless no fix stores it. */
   readonly precision: Precision | undefined;
   /** Repairs the model in memory first. */
   readonly fix: boolean;
@@ -126,7 +127,7 @@ export interface PlanLimitsOfUser extends RunListener {
 export async function planFile(
   path: string,
   gpu: Gpu,
-  { precision = "fp16", fix, dims, config, compare = false }: RunChoice & { readonly compare?: boolean },
+  { precision: asked, fix, dims, config, compare = false }: RunChoice & { readonly compare?: boolean },
   { timeoutSeconds, memoryBytes, onNotice, onConfiguration }: PlanLimitsOfUser,
 ): Promise<PlanReport> {
   const target = machineOf(gpu);
@@ -137,10 +138,12 @@ export async function planFile(
   const { sizes, absent } = guard.run(() => priceSizes(path, dims));
   if (absent !== undefined)
     onNotice(`${path}: "${absent}" is not there: planned by the sizes of its weights alone`);
-  const isRepaired = isFixed({ fix, compare }, precision);
-  const plan = isRepaired ? await runtimeFix(path, { dims, gpu: gpu.id, config, onNotice }) : undefined;
-  if (plan !== undefined) onConfiguration?.(plan);
   await loadTimelines(["tc-runtime"]);
+  const isOpen = asked === undefined || isFixed({ fix, compare }, asked);
+  const priced = isOpen ? await runtimeFix(path, { dims, gpu: gpu.id, config, onNotice }) : undefined;
+  const precision = asked ?? guard.run(() => toldIn(path, priced, onNotice));
+  const plan = isFixed({ fix, compare }, precision) ? priced : undefined;
+  if (plan !== undefined) onConfiguration?.(plan);
   using prepared = guard.run(() =>
     prepareModel({ path, precision, fix: plan }, { fixSettingsOf: safeFixSettings, isRun: false }),
   );
@@ -149,6 +152,20 @@ export async function planFile(
   );
   const stated = nameOf(precision, plan === undefined ? undefined : prepared);
   return planReportOf(found, { model: path, gpu: gpu.id, precision: stated, target, manifest });
+}
+
+/** What lint tells of a file in: FP16, or the types that it stores where no fix brings it to that. */
+function toldIn(path: string, plan: LintPlan | undefined, onNotice: RunListener["onNotice"]): Precision {
+  if (plan === undefined) return "fp16";
+  using model = openModel(path);
+  // The cost model's prices do: what is stored is no matter of time.
+  const { unstored } = withUnstored(model, { ...safeFixSettings(plan), timelineOf: undefined });
+  if (unstored === undefined) return "fp16";
+  const name = unstored.toUpperCase();
+  onNotice(
+    `${path}: no fix stores it in ${name}: planned in the types that it stores, as lint tells of it; --precision ${unstored} plans it in ${name}`,
+  );
+  return "model";
 }
 
 export interface PriceSizes {

@@ -1,11 +1,11 @@
 /** @file A plan as `bench --plan` reports it. */
-import { predictedMicroseconds } from "../../cuda-runtime/cost/predict.ts";
 import type { Plan, PlanTarget, Step } from "../../cuda-runtime/ir/step.ts";
 import { describeView } from "../../cuda-runtime/ir/view.ts";
 import { groupsOf, placementOf } from "../../cuda-runtime/session/memory.ts";
 import type { KernelManifest } from "../../cuda-runtime/session/store.ts";
-import { describedHost, describedStep, isOnTensorCores } from "./describe.ts";
+import { describedHost, describedStep } from "./describe.ts";
 import { openPartsOf, type PlannedSizes, plansOf, sizesOf } from "./plan.ts";
+import { plannedTime } from "./planned-time.ts";
 import type { StepFacts } from "./protocol.ts";
 
 /** Sizes in bytes; times are predictions. */
@@ -51,8 +51,7 @@ export function planReportOf(
     if (part.kind === "segment") return part.plan.steps.map(described);
     return part.kind === "host" ? [describedHost(part)] : [];
   });
-  const predicted = steps.reduce((total, step) => total + step.predictedMicroseconds, 0);
-  const onTensorCores = sumOf(plans, (plan) => tensorMicroseconds(plan, target));
+  const { microseconds: predicted, onTensorCores } = plannedTime(planned, target);
   return {
     model,
     gpu,
@@ -84,13 +83,6 @@ function portsOf(planned: PlannedSizes, role: "inputs" | "outputs"): string[] {
     const port = ports.findLast((own) => own.name === name);
     return port === undefined ? `${name}, of the host` : `${name} ${describeView(port.view)}`;
   });
-}
-
-function tensorMicroseconds({ steps }: Plan, target: PlanTarget): number {
-  const times = steps.map(({ action }) =>
-    isOnTensorCores(action) ? predictedMicroseconds(action, target) : 0,
-  );
-  return times.reduce((total, time) => total + time, 0);
 }
 
 function sumOf(plans: readonly Plan[], of: (plan: Plan) => number): number {

@@ -11,10 +11,11 @@ import { InputError } from "../ir/errors.ts";
 import { labelOf, type Model } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import { inputSymbols } from "../verify/sizes.ts";
-import { everyStep, type Step, summarize, type Timeline } from "../workload/timeline.ts";
+import { everyStep, plannedSummary, type Step, type Timeline } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import { isOnTensorCores } from "./describe.ts";
 import { openPartsOf, type Planned, planSizes, plansOf } from "./plan.ts";
+import { plannedTime } from "./planned-time.ts";
 import { workPriceOn } from "./work-price.ts";
 
 /** What the runtime computes in where a target says so. */
@@ -56,14 +57,13 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
     steps.push(
       rescaled({ ...first, scope: facts.root, nodes: [], family: "memory", product: undefined }, others),
     );
-  // As `bench --plan` counts them.
-  const kernels = plansOf(planned).reduce((total, plan) => total + plan.steps.length, 0);
-  const sizes = {
+  return plannedSummary(steps, {
+    // As `bench --plan` counts it.
+    time: plannedTime(planned, machine),
     atLargest: byData(bindings, ofInputs),
     open: openPartsOf(planned),
     priceOf: workPriceOn(machine, precision),
-  };
-  return { ...summarize(steps, kernels), planned: sizes };
+  });
 }
 
 function byData(bindings: ReadonlyMap<string, number>, ofInputs: ReadonlySet<string>): string[] {

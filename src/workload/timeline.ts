@@ -85,7 +85,16 @@ export function everyStep({ steps, choices }: Timeline): readonly Step[] {
   return choices?.steps ?? steps;
 }
 
+/** What a planner's launches take, and how many there are. */
+export interface PlannedTime {
+  readonly microseconds: number;
+  readonly onTensorCores: number;
+  readonly kernels: number;
+}
+
 export interface PlannedSizes {
+  /** As the planner adds it up: what its steps come to, but for the order of the sum. */
+  readonly time: PlannedTime;
   /** Symbols that data decides, and no input has: they are taken at the largest that they may be, whatever size is bound. */
   readonly atLargest: readonly string[];
   /** Nodes that it cannot plan before there is data, with why: neither they nor what follows are in its time. */
@@ -164,6 +173,20 @@ export function timelineOf(steps: readonly Step[]): Timeline {
 /** What of a kernel's time is on Tensor Cores: 0 to 1. */
 export function tensorPartOf({ tensorPart, estimate }: Step): number {
   return tensorPart ?? (estimate.tensorCore ? 1 : 0);
+}
+
+/** Steps as the planner made them, whose time in all is the planner's sum. */
+export function plannedSummary(steps: readonly Step[], planned: PlannedSizes): Timeline {
+  const { microseconds, onTensorCores, kernels } = planned.time;
+  const own = summarize(steps, kernels);
+  return {
+    ...own,
+    microseconds,
+    low: microseconds - (own.microseconds - own.low),
+    high: microseconds + (own.high - own.microseconds),
+    tensorCoreShare: microseconds > 0 ? onTensorCores / microseconds : 0,
+    planned,
+  };
 }
 
 /** Adds steps up, which are `kernels` launches; they may have been priced anew. */

@@ -21,7 +21,14 @@ import { ofDearerBranches } from "./branches.ts";
 import { quantizedIn, whyFloats } from "./codes.ts";
 import { checkOutputs } from "./emptied.ts";
 import type { CostedProduct } from "./product.ts";
-import { buildTimeline, type Step, summarize, type Timeline, type TrafficStep } from "./timeline.ts";
+import {
+  buildTimeline,
+  plannedSummary,
+  type Step,
+  summarize,
+  type Timeline,
+  type TrafficStep,
+} from "./timeline.ts";
 
 /** What times depend on beside the model's facts. */
 export { isSameTarget } from "../hardware/target.ts";
@@ -99,7 +106,8 @@ function timedBy(
     ]),
   );
   const own = steps.map((step) => ({ ...step, product: step.product && timed.get(step.product) }));
-  return { products: [...timed.values()], timeline: { ...summarize(own, kernels), planned } };
+  const timeline = planned === undefined ? summarize(own, kernels) : plannedSummary(own, planned);
+  return { products: [...timed.values()], timeline };
 }
 
 function costProduct(

@@ -238,7 +238,7 @@ describe("What is wrong with a plugin is named:", () => {
   test("a loop that does not end, in threads", async () => {
     project(undefined, endless);
     bench.folder.write("n.onnx", hardSwishModel(2));
-    const { exitCode, stdout } = await bench.tcLint(["m.onnx", "n.onnx", "-f", "json", "--timeout", "2"]);
+    const { exitCode, stdout } = await bench.tcLint(["m.onnx", "n.onnx", "-f", "json", "--timeout", "6"]);
     expect(exitCode).toBe(2);
     const errors: { code: string; message: string }[] = JSON.parse(stdout).errors;
     expect(errors.map(({ code }) => code)).toEqual(["timeout", "timeout"]);
