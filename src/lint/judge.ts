@@ -1,10 +1,11 @@
 /** @file What is listed of what was found, how bad it is, and what it comes to in the model's account. */
+
+import { alikeText, withoutNames } from "../ir/alike-reasons.ts";
 import { fingerprintOf } from "../ir/fingerprint.ts";
 import { counted as countedText } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
 import { byImportance } from "../ir/importance.ts";
 import { pushAll } from "../ir/lists.ts";
-import { alikeText, withoutNames } from "./alike-reasons.ts";
 import {
   alikeTheirSteps,
   claimedLayout,

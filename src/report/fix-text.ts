@@ -1,12 +1,12 @@
 /** @file What a fix did to one model, in the terminal. */
 
 import type { FixOutcome } from "../fix/fix.ts";
+import { alikeText, withoutNames } from "../ir/alike-reasons.ts";
 import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, headOf, percent, printable } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import { labelOf } from "../ir/model.ts";
-import { alikeText, withoutNames } from "../lint/alike-reasons.ts";
 import { accountLines } from "./account-table.ts";
 import { takenFirstText } from "./account-text.ts";
 import { type Palette, paletteOf } from "./color.ts";

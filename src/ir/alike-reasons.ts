@@ -1,5 +1,5 @@
 /** @file Reasons that differ in the nodes that they name alone: one reason, at several places. */
-import { counted } from "../ir/format.ts";
+import { counted } from "./format.ts";
 
 /** What such reasons have in common. */
 export function withoutNames(reason: string): string {
