@@ -54,6 +54,12 @@ export function stridesOf(
   return strides;
 }
 
+/** Memory that is nowhere, packed: for what asks how views lie, or what a launch on them would take. */
+export function imaginedView(type: StorageType, shape: readonly number[], order?: readonly number[]): View {
+  const buffer = { id: -1, kind: "temporary", bytes: 0, name: "imagined" } as const;
+  return { buffer, type, shape, strides: stridesOf(shape, order), offset: 0 };
+}
+
 /** Axes from the outermost to the innermost, for channels_last: batch, spatial axes, channels. */
 export function channelsLastOrder(rank: number): number[] {
   return rank < 3 ? Array.from({ length: rank }, (_, axis) => axis) : [0, ...range(2, rank), 1];

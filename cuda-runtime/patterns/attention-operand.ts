@@ -1,8 +1,7 @@
 /** @file Where Q, K and V come from: scales, swapped axes and copies for shared heads that attention takes on itself. */
 import { intsAttributeIn } from "../../src/facts/attributes.ts";
 import { type Node, operatorOf, type Value } from "../../src/ir/model.ts";
-import type { StorageType } from "../ir/storage.ts";
-import { permuted, reshaped, stridesOf, type View } from "../ir/view.ts";
+import { imaginedView, permuted, reshaped, type View } from "../ir/view.ts";
 import { sameSizes } from "./attention-scores.ts";
 import type { PatternGraph } from "./graph.ts";
 
@@ -132,11 +131,11 @@ function isSwap(
 ): boolean {
   const sizes = graph.shape(source);
   if (sizes === undefined) return false;
-  let view: View | undefined = imaginary(sizes);
+  let view: View | undefined = imagined(sizes);
   for (const node of nodes) view = view && through(node, view, graph);
   const last = shape.length - 1;
   const order = [...shape.keys()].with(last, last - 1).with(last - 1, last);
-  const swapped = permuted(imaginary(swapLast(shape)), order);
+  const swapped = permuted(imagined(swapLast(shape)), order);
   return (
     view !== undefined &&
     sameSizes(view.shape, swapped.shape) &&
@@ -144,11 +143,9 @@ function isSwap(
   );
 }
 
-/** Packed memory that is nowhere: its strides tell the axes apart. */
-function imaginary(shape: readonly number[]): View {
-  const type: StorageType = "uint8";
-  const buffer = { id: -1, kind: "temporary", bytes: 0, name: "" } as const;
-  return { buffer, type, shape, strides: stridesOf(shape), offset: 0 };
+/** Its strides tell the axes apart. */
+function imagined(shape: readonly number[]): View {
+  return imaginedView("uint8", shape);
 }
 
 function through(node: Node, view: View, graph: PatternGraph): View | undefined {

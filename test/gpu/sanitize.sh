@@ -34,7 +34,7 @@ export -f one
 export jobs scratch tool node
 for ((i = 0; i < jobs; i++)); do timeout "$seconds" bash -c "one $i" & done
 wait
-[ -z "${OUT:-}" ] || sort -u "$scratch"/results.* | grep ^PASS > "$OUT/$tool.${part%/*}.${FROM_END:+end.${FROM_END%/*}}"
+[ -z "${OUT:-}" ] || sort -u "$scratch"/results.* | grep ^PASS > "$OUT/$tool.${part%/*}${FROM_END:+.end.${FROM_END%/*}}"
 echo "$tool: $(sort -u "$scratch"/results.* | grep -c ^PASS) of $(cat $(cat "$scratch/batches") | wc -l) cases passed, $(cat "$scratch"/results.* | grep -c ^FAIL) failed"
 sed 's/^=* *//' "$scratch"/summaries.* | sort | uniq -c
 cat "$scratch"/results.* | grep ^FAIL | sort -u | head -20

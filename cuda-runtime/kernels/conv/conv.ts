@@ -6,7 +6,7 @@ import { elementCount, type View } from "../../ir/view.ts";
 import { emitDepthwise } from "../depthwise/depthwise.ts";
 import type { ConvChoice } from "./choose.ts";
 import { type ConvRequest, type Parts, partsFor } from "./operands.ts";
-import { emitPatches, patchesMicroseconds } from "./patches.ts";
+import { emitPatches, patchesMicroseconds, patchesOf } from "./patches.ts";
 import { planeChoice, planeMicroseconds } from "./planes.ts";
 import { emitPlanes } from "./planes-launch.ts";
 import type { PlaneTile } from "./planes-table.ts";
@@ -32,11 +32,14 @@ export function emitConv(
 
 /** Over planes, over wide rows or by patches, where one of them is predicted to take less than all that is done otherwise. */
 function emitAnotherWay(emitter: Emitter, parts: Parts): boolean {
-  const planes = emitter.isConstant(parts.request.w) ? planeChoice(emitter, parts) : undefined;
+  const isConstant = emitter.isConstant(parts.request.w);
+  const planes = isConstant ? planeChoice(emitter, parts) : undefined;
+  const patches = isConstant ? patchesOf(parts) : undefined;
   const ways: (Candidate<() => void> | undefined)[] = [
     planes && { launch: () => emitPlanes(emitter, parts, planes), microseconds: planeMicroseconds(planes) },
     wayOf(widenedMicroseconds(emitter, parts), () => emitProduct(emitter, widened(emitter, parts))),
-    wayOf(patchesMicroseconds(emitter, parts), () => emitPatches(emitter, parts)),
+    patches &&
+      wayOf(patchesMicroseconds(emitter, parts, patches), () => emitPatches(emitter, parts, patches)),
   ];
   const best = cheapest(ways.filter((way) => way !== undefined));
   if (best === undefined) return false;
@@ -57,7 +60,10 @@ export function emitConvWidened(emitter: Emitter, request: ConvRequest): void {
 
 /** As rows of a product, whether that is worth it or not; false where windows do not lie side by side. For measurements and tests. */
 export function emitConvPatches(emitter: Emitter, request: ConvRequest): boolean {
-  return emitPatches(emitter, partsOf(emitter, request));
+  const parts = partsOf(emitter, request);
+  const patches = patchesOf(parts);
+  if (patches !== undefined) emitPatches(emitter, parts, patches);
+  return patches !== undefined;
 }
 
 /** Over planes, by a kernel that `accepts` takes. False where there is none. For measurements and tests. */

@@ -4,7 +4,7 @@ import type { Emitter } from "../../ir/emitter.ts";
 import type { Epilogue } from "../../ir/epilogue.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage } from "../../ir/storage.ts";
-import { channelsLastOrder, reshaped, sliced, stridesOf, type View } from "../../ir/view.ts";
+import { channelsLastOrder, imaginedView, reshaped, sliced, type View } from "../../ir/view.ts";
 import { packedPitch } from "../gemm/pack.ts";
 import { copyMicroseconds } from "../transpose/transpose.ts";
 import type { ConvChoice } from "./choose.ts";
@@ -95,12 +95,8 @@ export function copied(
 /** Predicted, of what `copied` launches. */
 export function copyMicrosecondsOf(x: View, groups: number, type: FloatStorage, target: PlanTarget): number {
   const { shape, padded } = paddedShape(x, groups, type, false);
-  const buffer = { id: -1, kind: "temporary", bytes: 0, name: "copied" } as const;
-  const strides = stridesOf(shape, channelsLastOrder(shape.length));
-  return copyMicroseconds(
-    ...groupwise(x, { buffer, type, shape, strides, offset: 0 }, groups, padded),
-    target,
-  );
+  const all = imaginedView(type, shape, channelsLastOrder(shape.length));
+  return copyMicroseconds(...groupwise(x, all, groups, padded), target);
 }
 
 function paddedShape(x: View, groups: number, type: FloatStorage, isBoxed: boolean) {

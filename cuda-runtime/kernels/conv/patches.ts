@@ -3,20 +3,19 @@
  * window's pixels are one row is no larger than the image, and all that is left is a product.
  */
 import type { Emitter } from "../../ir/emitter.ts";
-import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, isHalfStorage } from "../../ir/storage.ts";
-import { permuted, stridesOf, type View } from "../../ir/view.ts";
+import { imaginedView, permuted, stridesOf, type View } from "../../ir/view.ts";
 import { chooseGemm } from "../gemm/choose.ts";
 import { emitGemm, type GemmRequest } from "../gemm/gemm.ts";
 import { packedPitch } from "../gemm/pack.ts";
 import { problemOf } from "../gemm/problem.ts";
 import { copyMicroseconds } from "../transpose/transpose.ts";
 import { type Parts, storageOf } from "./operands.ts";
-import { productOf } from "./pointwise.ts";
-import { spatialOf } from "./spatial.ts";
+import { pointwiseProduct } from "./pointwise.ts";
+import { spatialOf, wholeView } from "./spatial.ts";
 
 /** The windows of an image: [batch, depth, height, width, …axes of a window], those of a window as they lie in the image. */
-interface Patches {
+export interface Patches {
   readonly type: FloatStorage;
   readonly image: View;
   /** Of the weights: filters, channels and the taps' axes, as the windows have them. */
@@ -26,39 +25,30 @@ interface Patches {
 
 const positionAxes = 4;
 
-/** Predicted, of the copy and the product; undefined where it does not apply. */
-export function patchesMicroseconds(emitter: Emitter, parts: Parts): number | undefined {
+/** Predicted, of the copy and the product; undefined where no stride leads through an image of the result. */
+export function patchesMicroseconds(emitter: Emitter, parts: Parts, patches: Patches): number | undefined {
   const { target, tf32 } = emitter;
-  const patches = emitter.isConstant(parts.request.w) ? patchesOf(parts) : undefined;
-  if (patches === undefined) return undefined;
-  const imagined = (name: string, shape: readonly number[]): View => {
-    const buffer = { id: -1, kind: "temporary", bytes: 0, name } as const;
-    return { buffer, type: patches.type, shape, strides: stridesOf(shape), offset: 0 };
-  };
-  const rows = imagined("patches", rowsShape(patches));
-  const weights = imagined("weights", [parts.filters, patches.elements]);
+  const { type, image, elements } = patches;
+  const rows = imaginedView(type, rowsShape(patches));
+  const weights = imaginedView(type, [parts.filters, elements]);
   const product = productOfRows(parts, patches, rows, () => weights);
   if (product === undefined) return undefined;
-  const problem = problemOf(product);
   const isConstant = ({ view }: { readonly view: View }) => view.buffer === weights.buffer;
-  const best = chooseGemm(problem, { type: patches.type, tf32, target, isConstant });
-  return rowsMicroseconds(patches, rows, target) + best.microseconds;
+  const best = chooseGemm(problemOf(product), { type, tf32, target, isConstant });
+  return copyMicroseconds(image, windowsIn(patches, rows), target) + best.microseconds;
 }
 
-/** False where it does not apply. */
-export function emitPatches(emitter: Emitter, parts: Parts): boolean {
-  const patches = patchesOf(parts);
-  if (patches === undefined) return false;
+/** Of what `patchesMicroseconds` has a time of. */
+export function emitPatches(emitter: Emitter, parts: Parts, patches: Patches): void {
   const rows = emitter.temporary(patches.type, rowsShape(patches));
   const product = productOfRows(parts, patches, rows, () => weightsOf(emitter, parts.request.w, patches));
-  if (product === undefined) return false;
+  if (product === undefined) throw new Error("tc-lint bug: no stride leads through the result's images");
   emitter.copy(patches.image, windowsIn(patches, rows));
   emitGemm(emitter, product);
-  return true;
 }
 
 /** Undefined where windows overlap, leave pixels between them, hang over the image, or are a pixel each. */
-function patchesOf({ request, math, window, y, channels }: Parts): Patches | undefined {
+export function patchesOf({ request, math, window, y, channels }: Parts): Patches | undefined {
   const type = storageOf[math];
   const { kernel, stride, dilation, pad } = window;
   const isSideBySide = [0, 1, 2].every(
@@ -94,10 +84,6 @@ function windowsIn({ image }: Patches, rows: View): View {
   return { ...rows, shape: image.shape, strides: [...rows.strides.slice(0, positionAxes), ...within] };
 }
 
-function rowsMicroseconds(patches: Patches, rows: View, target: PlanTarget): number {
-  return copyMicroseconds(patches.image, windowsIn(patches, rows), target);
-}
-
 function productOfRows(
   { request, y }: Parts,
   { elements }: Patches,
@@ -111,17 +97,11 @@ function productOfRows(
     shape: [batch, elements, depth, height, width],
     strides: [ofBatch, ofElement, ofDepth, ofHeight, ofWidth],
   });
-  return productOf({ x, y, epilogue: request.epilogue }, weights);
+  return pointwiseProduct({ x, y, epilogue: request.epilogue }, weights);
 }
 
 /** [filters, elements of a window]. */
 function weightsOf(emitter: Emitter, w: View, { type, order, elements }: Patches): View {
-  const { view, batch, channels, size, batchStride, channelStride, strides } = spatialOf(w);
-  const whole = {
-    ...view,
-    shape: [batch, channels, ...size],
-    strides: [batchStride, channelStride, ...strides],
-  };
-  const packed = emitter.packed(permuted(whole, order), { type });
-  return { ...packed, shape: [batch, elements], strides: [elements, 1] };
+  const packed = emitter.packed(permuted(wholeView(spatialOf(w)), order), { type });
+  return { ...packed, shape: [w.shape[0] ?? 1, elements], strides: [elements, 1] };
 }

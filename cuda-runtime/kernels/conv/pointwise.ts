@@ -23,7 +23,7 @@ export function emitPointwise(emitter: Emitter, { request, math, y, window }: Pa
   const { w } = request;
   const [filters = 1, channels = 1] = w.shape;
   const weights = { ...w, shape: [filters, channels], strides: w.strides.slice(0, 2) };
-  const product = productOf({ x, y, epilogue: request.epilogue }, () =>
+  const product = pointwiseProduct({ x, y, epilogue: request.epilogue }, () =>
     emitter.packed(weights, { type: request.x.type }),
   );
   if (product !== undefined) emitGemm(emitter, product);
@@ -34,7 +34,7 @@ export function emitPointwise(emitter: Emitter, { request, math, y, window }: Pa
  * Of as many positions of x as of y, of all images or of each; `weights`, asked for once it is sure, are [filters, channels]. Undefined where no stride leads
  * through an image.
  */
-export function productOf(
+export function pointwiseProduct(
   { x, y, epilogue }: { readonly x: Spatial; readonly y: Spatial; readonly epilogue: Epilogue },
   weights: () => View,
 ): GemmRequest | undefined {

@@ -43,6 +43,19 @@ export function spatialOf(view: View): Spatial {
   };
 }
 
+/** Its view with all three spatial axes. */
+export function wholeView({
+  view,
+  batch,
+  channels,
+  size,
+  batchStride,
+  channelStride,
+  strides,
+}: Spatial): View {
+  return { ...view, shape: [batch, channels, ...size], strides: [batchStride, channelStride, ...strides] };
+}
+
 /** Whether neighbouring channels lie side by side (or there is only one). */
 export function isChannelsLast(spatial: Spatial): boolean {
   return spatial.channels === 1 || spatial.channelStride === 1;

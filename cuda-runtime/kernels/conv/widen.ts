@@ -8,11 +8,11 @@ import type { Emitter } from "../../ir/emitter.ts";
 import { writeParams } from "../../ir/param-table.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType, type FloatStorage, isHalfStorage, storageTypes } from "../../ir/storage.ts";
-import { permuted, sliced, stridesOf, type View } from "../../ir/view.ts";
+import { imaginedView, permuted, sliced, type View } from "../../ir/view.ts";
 import { type Parts, storageOf } from "./operands.ts";
 import { widenStruct } from "./params.table.ts";
 import { choiceOf } from "./product.ts";
-import { divisorFields, type Spatial, spatialOf, type Triple } from "./spatial.ts";
+import { divisorFields, type Spatial, spatialOf, type Triple, wholeView } from "./spatial.ts";
 
 /** How rows lie once they are copied. */
 interface WideRows {
@@ -33,11 +33,8 @@ export function widenedMicroseconds(emitter: Emitter, parts: Parts): number | un
   const { target } = emitter;
   const rows = emitter.isConstant(parts.request.w) ? wideRowsOf(parts) : undefined;
   if (rows === undefined) return undefined;
-  const imagined = (name: string, shape: readonly number[]): View => {
-    const buffer = { id: -1, kind: "temporary", bytes: 0, name } as const;
-    return { buffer, type: rows.type, shape, strides: stridesOf(shape), offset: 0 };
-  };
-  const [x, w] = [imagined("rows", wideShape(rows)), imagined("weights", wideWeightsShape(parts, rows))];
+  const x = imaginedView(rows.type, wideShape(rows));
+  const w = imaginedView(rows.type, wideWeightsShape(parts, rows));
   const left = choiceOf(alongColumns(parts, rows, x, w), target);
   return left && widenMicroseconds(rows, target) + left.microseconds;
 }
@@ -161,12 +158,6 @@ function emitWideWeights(emitter: Emitter, parts: Parts, rows: WideRows): View {
   const { w } = parts;
   const all = emitter.temporary(rows.type, wideWeightsShape(parts, rows));
   if (rows.pitch > w.channels) emitter.clear(all);
-  const [filters, depth, height, width] = [w.batch, ...w.size];
-  const from: View = {
-    ...w.view,
-    shape: [filters, w.channels, depth, height, width],
-    strides: [w.batchStride, w.channelStride, ...w.strides],
-  };
-  emitter.copy(permuted(from, [0, 2, 3, 4, 1]), sliced(all, 4, 0, w.channels));
+  emitter.copy(permuted(wholeView(w), [0, 2, 3, 4, 1]), sliced(all, 4, 0, w.channels));
   return all;
 }

@@ -3,7 +3,7 @@ import { lineBytes } from "../../cost/cache-lines.ts";
 import type { Emitter } from "../../ir/emitter.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import { bytesOfType } from "../../ir/storage.ts";
-import { sliced, stridesOf, type View } from "../../ir/view.ts";
+import { imaginedView, sliced, type View } from "../../ir/view.ts";
 import { copyMicroseconds } from "../transpose/transpose.ts";
 import type { Operand, Problem } from "./problem.ts";
 
@@ -68,7 +68,5 @@ export function packedOperand(emitter: Emitter, sizes: Sizes, operand: Operand, 
 /** What the copy is predicted to take. */
 export function packMicroseconds(operand: Operand, outer: number, sizes: Sizes, target: PlanTarget): number {
   const { from, shape } = packingOf(sizes, operand, outer);
-  const buffer = { id: -1, kind: "temporary", bytes: 0, name: "packed" } as const;
-  const memory: View = { buffer, type: from.type, shape, strides: stridesOf(shape), offset: 0 };
-  return copyMicroseconds(from, writtenOf(memory, sizes.k), target);
+  return copyMicroseconds(from, writtenOf(imaginedView(from.type, shape), sizes.k), target);
 }

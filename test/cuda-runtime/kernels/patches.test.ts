@@ -4,49 +4,12 @@ import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
 import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
 import type { Problem, Target } from "../../../cuda-runtime/ir/product.ts";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
-import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
-import { channelsLastOrder, elementCount, stridesOf, type View } from "../../../cuda-runtime/ir/view.ts";
+import { channelsLastOrder, elementCount } from "../../../cuda-runtime/ir/view.ts";
 import { type ConvRequest, emitConv, emitConvPatches } from "../../../cuda-runtime/kernels/conv/conv.ts";
 import { convolved, outputShapeOf } from "../../gpu/conv-reference.ts";
+import { Buffers } from "./buffers.ts";
 
-/** Memory as buffers have it, NaN where nothing was written. */
-class Memory {
-  readonly #all = new Map<number, Float64Array>();
-  #count = 0;
-
-  view(type: StorageType, shape: readonly number[], order?: readonly number[]): View {
-    const bytes = 8 * elementCount(shape);
-    const buffer = { id: this.#count++, kind: "temporary", bytes, name: "" } as const;
-    return { buffer, type, shape, strides: stridesOf(shape, order), offset: 0 };
-  }
-
-  of({ buffer: { id, bytes } }: View): Float64Array {
-    const memory = this.#all.get(id) ?? new Float64Array(bytes / 8).fill(Number.NaN);
-    this.#all.set(id, memory);
-    return memory;
-  }
-
-  read(view: View): Float64Array {
-    return Float64Array.from(placesOf(view), (at) => this.of(view)[at] ?? Number.NaN);
-  }
-
-  write(view: View, values: ArrayLike<number>): void {
-    for (const [index, at] of placesOf(view).entries()) this.of(view)[at] = values[index] ?? Number.NaN;
-  }
-}
-
-/** A view's elements, row-major, as offsets in its buffer. */
-function placesOf({ shape, strides, offset }: View): number[] {
-  let places = [offset];
-  for (const [axis, size] of shape.entries()) {
-    places = places.flatMap((first) =>
-      Array.from({ length: size }, (_, at) => first + at * (strides[axis] ?? 0)),
-    );
-  }
-  return places;
-}
-
-function emitterOf(memory: Memory, launches: Launch[]): Emitter {
+function emitterOf(buffers: Buffers, launches: Launch[]): Emitter {
   const unexpected = (): never => {
     throw new Error("not expected of a convolution");
   };
@@ -55,11 +18,11 @@ function emitterOf(memory: Memory, launches: Launch[]): Emitter {
     evaluateInto: unexpected,
     launch: (launch) => void launches.push(launch),
     choose: (question) => emitCheapest(emitter, question),
-    temporary: (type, shape, order) => memory.view(type, shape, order),
-    copy: (from, to) => memory.write(to, memory.read(from)),
+    temporary: (type, shape, order) => buffers.view(type, shape, order),
+    copy: (from, to) => buffers.write(to, buffers.read(from)),
     packed: (view, { order, type = view.type } = {}) => {
-      const to = memory.view(type, view.shape, order);
-      memory.write(to, memory.read(view));
+      const to = buffers.view(type, view.shape, order);
+      buffers.write(to, buffers.read(view));
       return to;
     },
     isConstant: () => true,
@@ -68,18 +31,22 @@ function emitterOf(memory: Memory, launches: Launch[]): Emitter {
 }
 
 /** D = A B + bias, as the problem of a launch says where these are. */
-function multiply(memory: Memory, { m, n, k, batch, a, b, d, bias, channels }: Problem): void {
+function multiply(buffers: Buffers, { m, n, k, batch, a, b, d, bias, channels }: Problem): void {
   const at = (outer: readonly number[], index: readonly number[]) =>
     index.reduce((sum, each, axis) => sum + each * (outer[axis] ?? 0), 0);
-  const biases = bias && memory.read(bias);
-  const to = memory.of(d.view);
+  const biases = bias && buffers.read(bias);
+  const to = buffers.memory(d.view);
   for (const index of indicesOf(batch)) {
     for (let row = 0; row < m; row++) {
       for (let column = 0; column < n; column++) {
         let sum = biases?.[channels === "m" ? row : column] ?? 0;
         for (let step = 0; step < k; step++) {
-          const left = memory.of(a.view)[a.view.offset + at(a.batch, index) + row * a.outer + step * a.k];
-          const right = memory.of(b.view)[b.view.offset + at(b.batch, index) + column * b.outer + step * b.k];
+          const left = buffers.memory(a.view)[
+            a.view.offset + at(a.batch, index) + row * a.outer + step * a.k
+          ];
+          const right = buffers.memory(b.view)[
+            b.view.offset + at(b.batch, index) + column * b.outer + step * b.k
+          ];
           sum += (left ?? Number.NaN) * (right ?? Number.NaN);
         }
         to[placeIn(d, at(d.batch, index), row, column)] = sum;
@@ -109,7 +76,7 @@ interface Case {
   readonly isResultPlanar?: boolean;
 }
 
-function requestOf(memory: Memory, of: Case) {
+function requestOf(buffers: Buffers, of: Case) {
   const rank = of.w.length - 2;
   const padsBegin = of.pads ?? new Array<number>(rank).fill(0);
   const window = {
@@ -117,10 +84,10 @@ function requestOf(memory: Memory, of: Case) {
     ...{ padsBegin, padsEnd: padsBegin },
   };
   const last = channelsLastOrder(of.x.length);
-  const x = memory.view("float32", of.x, of.isLast ? last : undefined);
-  const w = memory.view("float32", of.w);
-  const to = memory.view("float16", outputShapeOf(of.x, of.w, window), of.isResultPlanar ? undefined : last);
-  const bias = memory.view("float32", [of.w[0] ?? 1]);
+  const x = buffers.view("float32", of.x, of.isLast ? last : undefined);
+  const w = buffers.view("float32", of.w);
+  const to = buffers.view("float16", outputShapeOf(of.x, of.w, window), of.isResultPlanar ? undefined : last);
+  const bias = buffers.view("float32", [of.w[0] ?? 1]);
   const { strides, dilations } = window;
   const request: ConvRequest = {
     ...{ x, w, to, strides, dilations, pads: padsBegin, groups: 1, operands: "float16" },
@@ -146,20 +113,20 @@ const sideBySide: readonly (readonly [string, Case])[] = [
 
 describe("windows side by side", () => {
   it.each(sideBySide)("%s are rows of a product", (_, of) => {
-    const memory = new Memory();
+    const buffers = new Buffers();
     const launches: Launch[] = [];
-    const { request, window } = requestOf(memory, of);
+    const { request, window } = requestOf(buffers, of);
     const values = numbers(elementCount(of.x), 1);
     const weights = numbers(elementCount(of.w), 2);
-    memory.write(request.x, values);
-    memory.write(request.w, weights);
+    buffers.write(request.x, values);
+    buffers.write(request.w, weights);
     const { bias } = request.epilogue;
     const biases = numbers(of.w[0] ?? 1, 3);
-    if (bias !== undefined) memory.write(bias, biases);
-    expect(emitConvPatches(emitterOf(memory, launches), request)).toBe(true);
+    if (bias !== undefined) buffers.write(bias, biases);
+    expect(emitConvPatches(emitterOf(buffers, launches), request)).toBe(true);
     for (const { product } of launches) {
       if (product === undefined) throw new Error("a launch that is no product");
-      multiply(memory, product.problem);
+      multiply(buffers, product.problem);
     }
     const sums = convolved({ shape: of.x, values }, { shape: of.w, values: weights }, 1, window);
     const positions = elementCount(sums.shape.slice(2));
@@ -168,7 +135,7 @@ describe("windows side by side", () => {
       sums.values,
       (sum, index) => sum + (biases[Math.floor(index / positions) % filters] ?? 0),
     );
-    expect(memory.read(request.to)).toEqual(expected);
+    expect(buffers.read(request.to)).toEqual(expected);
   });
 
   const others: readonly (readonly [string, Case])[] = [
@@ -178,20 +145,20 @@ describe("windows side by side", () => {
     ["of one pixel", { x: [1, 3, 28, 28], w: [16, 3, 1, 1] }],
   ];
   it.each(others)("and windows %s are not", (_, of) => {
-    const memory = new Memory();
-    expect(emitConvPatches(emitterOf(memory, []), requestOf(memory, of).request)).toBe(false);
+    const buffers = new Buffers();
+    expect(emitConvPatches(emitterOf(buffers, []), requestOf(buffers, of).request)).toBe(false);
   });
 
   it("are what an embedding of 32 images takes", () => {
-    const memory = new Memory();
+    const buffers = new Buffers();
     const launches: Launch[] = [];
     const of = { x: [32, 3, 224, 224], w: [1152, 3, 14, 14] };
     const emitter: Emitter = {
-      ...emitterOf(memory, launches),
+      ...emitterOf(buffers, launches),
       copy: () => undefined,
       packed: (view, { type = view.type } = {}) => ({ ...view, type }),
     };
-    emitConv(emitter, requestOf(memory, of).request);
+    emitConv(emitter, requestOf(buffers, of).request);
     expect(launches.map(({ product }) => product?.problem.k)).toEqual([588]);
   });
 });

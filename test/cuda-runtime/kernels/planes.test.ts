@@ -3,38 +3,15 @@ import { emitCheapest } from "../../../cuda-runtime/cost/candidate.ts";
 import type { Emitter } from "../../../cuda-runtime/ir/emitter.ts";
 import { plainEpilogue } from "../../../cuda-runtime/ir/epilogue.ts";
 import { h200, type Launch } from "../../../cuda-runtime/ir/step.ts";
-import type { StorageType } from "../../../cuda-runtime/ir/storage.ts";
-import {
-  channelsLastOrder,
-  elementCount,
-  sliced,
-  stridesOf,
-  type View,
-} from "../../../cuda-runtime/ir/view.ts";
+import { channelsLastOrder, elementCount, sliced, type View } from "../../../cuda-runtime/ir/view.ts";
 import { type ConvRequest, emitConv, emitConvPlanes } from "../../../cuda-runtime/kernels/conv/conv.ts";
 import { planesOf, planeTiles, stageOf } from "../../../cuda-runtime/kernels/conv/planes-table.ts";
 import { spatialOf } from "../../../cuda-runtime/kernels/conv/spatial.ts";
 import { machineNamed } from "../../../src/hardware/machine.ts";
 import { convolved, outputShapeOf, type WindowSpec } from "../../gpu/conv-reference.ts";
+import { placesOf } from "../lower/movement-machine.ts";
+import { Buffers } from "./buffers.ts";
 import { emulate } from "./planes-emulated.ts";
-
-/** Memory as buffers have it, NaN where nothing was written. */
-class Buffers {
-  readonly #all = new Map<number, Float64Array>();
-  #count = 0;
-
-  view(type: StorageType, shape: readonly number[], order?: readonly number[]): View {
-    const bytes = 8 * elementCount(shape);
-    const buffer = { id: this.#count++, kind: "temporary", bytes, name: "" } as const;
-    return { buffer, type, shape, strides: stridesOf(shape, order), offset: 0 };
-  }
-
-  readonly memory = ({ buffer: { id, bytes } }: View): Float64Array => {
-    const memory = this.#all.get(id) ?? new Float64Array(bytes / 8).fill(Number.NaN);
-    this.#all.set(id, memory);
-    return memory;
-  };
-}
 
 function recorder(buffers: Buffers, target = h200) {
   const launches: Launch[] = [];
@@ -60,16 +37,6 @@ function recorder(buffers: Buffers, target = h200) {
     isConstant: () => true,
   };
   return { launches, emitter };
-}
-
-/** Logical coordinates of a view's elements, row-major, as offsets in its buffer. */
-function offsetsOf({ shape, strides, offset }: View): number[] {
-  let offsets = [offset];
-  for (const [axis, size] of shape.entries()) {
-    const steps = Array.from({ length: size }, (_, at) => at * (strides[axis] ?? 0));
-    offsets = offsets.flatMap((first) => steps.map((step) => first + step));
-  }
-  return offsets;
 }
 
 interface Case {
@@ -101,8 +68,7 @@ function fill(buffers: Buffers, view: View, seed: number): Float64Array {
     state = (state * 1103515245 + 12345) % 2 ** 31;
     return (Math.floor(state / 65536) % 7) - 3;
   });
-  const memory = buffers.memory(view);
-  for (const [index, at] of offsetsOf(view).entries()) memory[at] = values[index] ?? 0;
+  buffers.write(view, values);
   return values;
 }
 
@@ -175,7 +141,7 @@ describe("a convolution over planes", () => {
       const [x, w] = [fill(buffers, request.x, 1), fill(buffers, request.w, 2)];
       for (const [index, value] of of.odd ?? []) {
         x[index] = value;
-        buffers.memory(request.x)[offsetsOf(request.x)[index] ?? 0] = value;
+        buffers.memory(request.x)[placesOf(request.x)[index] ?? 0] = value;
       }
       const { bias } = request.epilogue;
       const biases = bias && fill(buffers, bias, 3);
@@ -187,9 +153,7 @@ describe("a convolution over planes", () => {
       const expected = Float64Array.from(sums.values, (sum, index) =>
         Math.max(0, sum + (biases?.[Math.floor(index / perChannel) % filters] ?? 0)),
       );
-      const memory = buffers.memory(request.to);
-      const got = Float64Array.from(offsetsOf(request.to), (at) => memory[at] ?? Number.NaN);
-      expect(got).toEqual(expected);
+      expect(buffers.read(request.to)).toEqual(expected);
     }
   });
 });

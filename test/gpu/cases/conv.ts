@@ -101,6 +101,11 @@ export interface Spec {
   readonly needs?: (target: PlanTarget) => boolean;
 }
 
+/** Whether there are products of the type. */
+const has =
+  (math: "f16" | "bf16") =>
+  ({ features }: PlanTarget): boolean =>
+    math === "bf16" ? features.bf16 : features.half;
 export const hasWgmma = ({ features }: PlanTarget): boolean => features.wgmma;
 
 const storage: Readonly<Record<ConvMath, FloatStorage>> = {
@@ -496,7 +501,7 @@ function widenedSpecs(math: "f16" | "bf16"): Spec[] {
     math,
     affine: "bias",
     way: "wide rows",
-    needs: ({ features }) => (math === "bf16" ? features.bf16 : features.half),
+    needs: has(math),
     ...spec,
   });
   return [
@@ -542,7 +547,7 @@ function patchSpecs(math: "f16" | "bf16"): Spec[] {
     affine: "bias",
     way: "patches",
     strides: spec.w.slice(2),
-    needs: ({ features }) => (math === "bf16" ? features.bf16 : features.half),
+    needs: has(math),
     ...spec,
   });
   return [
