@@ -145,10 +145,10 @@ export function keepWithinSteps(listed: readonly Group[], account: readonly Acco
   for (const group of listed) {
     const step = savesOfStep(account, group);
     if (group.saves === null || step === undefined) continue;
-    const { microseconds, low, high } = group.saves;
+    const { microseconds, low, high, of } = group.saves;
     const isWhole = isAllOf(step, microseconds);
-    // Of kernels that go: their time is as unsure as what it saves.
-    const most = isWhole ? step.high : Math.min(high, step.high);
+    // No more than its kernels take, of which a step may have others.
+    const most = isWhole ? Math.min(step.high, of) : Math.min(high, step.high);
     group.saves = {
       ...group.saves,
       // What is claimed is not unclaimed here.
@@ -181,13 +181,14 @@ export function reachTheirSteps(listed: readonly Group[], account: readonly Acco
   }
 }
 
-/** A finding that may save nothing, and is all that its step saves, has the step's interval: the two are one figure. */
+/** A finding that may save nothing, and is all that its step saves, has the step's interval, as far as its kernels take that much: the two are one figure. */
 export function alikeTheirSteps(unclaimed: readonly Group[], account: readonly AccountStep[]): void {
   for (const group of unclaimed) {
     const step = savesOfStep(account, group);
     if (group.saves === null || step === undefined || step.low > 0 || !mayBeNothing(group.saves)) continue;
     if (!isAllOf(step, group.saves.microseconds)) continue;
-    group.saves = { ...group.saves, low: step.low, high: Math.max(group.saves.microseconds, step.high) };
+    const { microseconds, of } = group.saves;
+    group.saves = { ...group.saves, low: step.low, high: Math.max(microseconds, Math.min(step.high, of)) };
   }
 }
 

@@ -6,9 +6,9 @@ import type { CostModel, Saving } from "../cost/model.ts";
 import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Precision } from "../hardware/target.ts";
 import { fixFlags, type Half, halfOf, isHalf, namesPrecision } from "../ir/fix-command.ts";
-import { differenceBetween } from "./change.ts";
+import { differenceBetween, type WorkloadChange } from "./change.ts";
 import { type Quantized, quantizedIn } from "./codes.ts";
-import { leastOf } from "./least.ts";
+import { mostSavedBy } from "./least.ts";
 import { isMeasured } from "./measured.ts";
 import type { Workload } from "./workload.ts";
 
@@ -116,8 +116,7 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     const { precision } = workload.target;
     isInHalf ||= isToHalf({ step, workload });
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
-    const saves =
-      change === undefined || last === undefined ? null : subtracted(change.saves, last, workload);
+    const saves = change === undefined || last === undefined ? null : subtracted(change, last, workload);
     steps.push({
       step,
       microseconds,
@@ -197,18 +196,15 @@ function asFile({
 const rounding = 1e-9;
 
 /**
- * What subtracting one step's interval from the other's leaves room for, and no more than what there is, less what the rest takes at the least:
- * widths of changes add up apart from those of totals, of which either may be measured. Which findings are claimed is decided by the changes
+ * What subtracting one step's interval from the other's leaves room for, and no more than the kernels that change take, less what is left of them at the
+ * least: widths of changes add up apart from those of totals, of which either may be measured. Which findings are claimed is decided by the changes
  * alone.
  */
-function subtracted(
-  { microseconds, low, high }: Saving,
-  { timeline: before }: Workload,
-  left: Workload,
-): Saving {
+function subtracted(change: WorkloadChange, { timeline: before }: Workload, left: Workload): Saving {
+  const { microseconds, low, high } = change.saves;
   const { timeline: after } = left;
   const least = before.low - after.high;
-  const most = Math.min(before.high - after.low, before.microseconds - leastOf(left));
+  const most = Math.min(before.high - after.low, mostSavedBy(change, left));
   return {
     microseconds: Math.abs(microseconds) < rounding ? 0 : microseconds,
     low: Math.min(microseconds, Math.max(low, least)),

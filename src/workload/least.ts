@@ -1,7 +1,8 @@
-/** @file What a model takes at the least, however well its kernels run: a saving leaves that. */
+/** @file What kernels take at the least, however well they run: a saving leaves that. */
 import { computeTypeOn } from "../cost/precision.ts";
 import { machineOf, promisedBy } from "../hardware/machine.ts";
 import type { ComputeType, Target } from "../hardware/target.ts";
+import type { WorkloadChange } from "./change.ts";
 import type { Step } from "./timeline.ts";
 import type { Workload } from "./workload.ts";
 
@@ -9,12 +10,19 @@ import type { Workload } from "./workload.ts";
 const packed = 2;
 
 /**
- * Microseconds of one run: of each kernel its launch, or its operations at the rate of the data sheet, or its bytes once over L2, whichever is
- * most. No more than predicted.
+ * The most that a change saves: what its kernels are predicted to take, less what those that it leaves in their place take at the least. Kernels that stay
+ * as they are give nothing, and widths of changes add up apart from those of times.
  */
-export function leastOf({ timeline, target }: Pick<Workload, "timeline" | "target">): number {
+export function mostSavedBy(
+  { steps }: Pick<WorkloadChange, "steps">,
+  { target }: Pick<Workload, "target">,
+): number {
   const rates = ratesOf(target);
-  return timeline.steps.reduce((total, step) => total + leastOfStep(step, target, rates), 0);
+  return steps.reduce(
+    (sum, { before, after }) =>
+      sum + (before?.microseconds ?? 0) - (after === undefined ? 0 : leastOfStep(after, target, rates)),
+    0,
+  );
 }
 
 interface Rates {
@@ -36,6 +44,10 @@ function ratesOf({ gpu }: Target): Rates {
   };
 }
 
+/**
+ * Of all its runs: its launch, or its operations at the rate of the data sheet, or its bytes once over L2, whichever is most. No more than
+ * predicted.
+ */
 function leastOfStep({ work, estimate, runs, microseconds }: Step, target: Target, rates: Rates): number {
   const { tensorCore, flops, bytes } = estimate;
   const rate = rateOf(computeTypeOn(work.dtype, target), tensorCore, rates);

@@ -2,17 +2,16 @@
 import type { CostModel } from "../cost/model.ts";
 import type { WrittenSaving } from "./account.ts";
 import { differenceBetween } from "./change.ts";
-import { leastOf } from "./least.ts";
+import { mostSavedBy } from "./least.ts";
 import { pricedAt } from "./priced-at.ts";
 import type { Workload } from "./workload.ts";
 
 /** What a file saves of the one before it, both in the types that they store: what `compare` says of the two. */
 export function writtenBetween(before: Workload, after: Workload, cost: CostModel): WrittenSaving {
   const [own, left] = [pricedAt(before, "as-is", cost), pricedAt(after, "as-is", cost)];
-  const { saves } = differenceBetween(own, left, cost);
-  // No more than there is, less what the rest takes at the least: widths of changes add up apart from those of totals.
-  const most = own.timeline.microseconds - leastOf(left);
-  const high = Math.max(saves.microseconds, Math.min(saves.high, most));
+  const change = differenceBetween(own, left, cost);
+  const { saves } = change;
+  const high = Math.max(saves.microseconds, Math.min(saves.high, mostSavedBy(change, left)));
   return { ...saves, high, after: left.timeline.microseconds };
 }
 
