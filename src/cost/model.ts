@@ -89,6 +89,8 @@ export interface Evaluation {
   readonly change: ChangeModel | undefined;
   /** On the logarithms of its intervals, for what was fitted elsewhere. */
   readonly widening: number;
+  /** Set where the terms stand alone: no residual says how far they are off. */
+  readonly isOfTerms?: true;
   /** By itself. */
   readonly once: number;
   /** Made when first asked for: equal works have one. */
@@ -211,9 +213,10 @@ class FittedCostModel implements CostModel {
     );
     const more = maxOf(times) - evaluation.microseconds;
     if (!(more > 0)) return evaluation;
-    const { sketch: own, above, below, shared, savingScale, change, widening } = evaluation;
+    const { sketch: own, above, below, shared, savingScale, change, widening, isOfTerms } = evaluation;
     const [microseconds, once] = [evaluation.microseconds + more, evaluation.once + more];
-    return { sketch: own, above, below, shared, savingScale, change, widening, microseconds, once };
+    const errors = { above, below, shared, savingScale, change, widening, ...(isOfTerms && { isOfTerms }) };
+    return { sketch: own, ...errors, microseconds, once };
   }
 
   #fitOf(target: Target): Fitted {
@@ -275,7 +278,8 @@ function evaluate(sketched: Sketch, fit: Fitted, between: number): Evaluation {
     const { low, high } = fit.analyticRange(sketched);
     const [below, above] = [-Math.log(low) * fit.widening, Math.log(high) * fit.widening];
     const once = sketched.microseconds;
-    const alone = { shared: 0.5, savingScale: 1, change: undefined, widening: fit.widening };
+    const terms = { shared: 0.5, savingScale: 1, change: undefined, isOfTerms: true } as const;
+    const alone = { ...terms, widening: fit.widening };
     return { sketch: sketched, microseconds: once + between, above, below, once, ...alone };
   }
   return new FittedEvaluation(sketched, residual, fit, between);

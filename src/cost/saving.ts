@@ -34,6 +34,7 @@ export function savingOfOne(before: Timed | undefined, after: Timed | undefined)
   const [from, to] = [before.evaluation, after.evaluation];
   const same = from.sketch.family === to.sketch.family;
   const shared = same ? sharedBy(from, to) : 0;
+  if (same && from.isOfTerms && to.isOfTerms) return ofTerms(before, after, shared);
   const scale = same ? Math.max(from.savingScale, to.savingScale) : 1;
   // Where one is too high the other tends to be, so the widths partly cancel.
   const apart = (a: number, b: number) => scale * Math.sqrt(Math.max(0, a * a + b * b - 2 * shared * a * b));
@@ -43,6 +44,26 @@ export function savingOfOne(before: Timed | undefined, after: Timed | undefined)
     microseconds,
     low: microseconds - apart(down(before), up(after)),
     high: microseconds + apart(up(before), down(after)),
+  };
+}
+
+/**
+ * Errors of the terms alone are factors of two, where it matters which way both go: what they share makes all of the saving larger or smaller, and no loss of
+ * it; the rest is each side's own.
+ */
+function ofTerms(before: Timed, after: Timed, shared: number): Saving {
+  const microseconds = before.microseconds - after.microseconds;
+  const [common, own] = [Math.sqrt(shared), Math.sqrt(1 - shared)];
+  const up = ({ microseconds: whole, evaluation }: Timed) => whole * Math.expm1(own * evaluation.above);
+  const down = ({ microseconds: whole, evaluation }: Timed) => -whole * Math.expm1(-own * evaluation.below);
+  const { above, below } = (microseconds < 0 ? after : before).evaluation;
+  const more = Math.abs(microseconds) * Math.expm1(common * above);
+  const less = -Math.abs(microseconds) * Math.expm1(-common * below);
+  const [beneath, beyond] = microseconds < 0 ? [more, less] : [less, more];
+  return {
+    microseconds,
+    low: microseconds - Math.hypot(down(before), up(after), beneath),
+    high: microseconds + Math.hypot(up(before), down(after), beyond),
   };
 }
 
@@ -97,11 +118,32 @@ function ofRatio(
 
 /** The same pass over a little more memory is the same kernel with the same error; a product at another width may not be. */
 function sharedBy(before: Evaluation, after: Evaluation): number {
-  const shared = Math.min(before.shared, after.shared);
+  const shared = sharedByTerms(before, after) ?? Math.min(before.shared, after.shared);
   if (!isSmooth(before.sketch, after.sketch)) return shared;
   const apart = Math.abs(Math.log(after.sketch.bytes / before.sketch.bytes));
   // Errors that follow the size smoothly differ with the square of the distance.
   return shared + (1 - shared) * Math.max(0, 1 - (apart / unlike) ** 2);
+}
+
+/**
+ * What the terms' errors on either side of a change have in common, as measured: correlations of 0.7 to 0.98 where they predict nearly the same time for
+ * both, of 0.2 to 0.6 where they predict another. A product in another number format is another kernel, with an error of its own (0.1 to 0.4).
+ */
+const sharedByTermsOf = { alike: { pass: 0.8, product: 0.7 }, apart: 0.5, inOtherFormat: 0.2 };
+
+/** ln of a ratio of times from which on two are as different as any. */
+const unlikeTimes = 0.25;
+
+/** Undefined where a residual was fitted, and with it what its errors share. */
+function sharedByTerms(before: Evaluation, after: Evaluation): number | undefined {
+  if (before.isOfTerms !== true || after.isOfTerms !== true) return undefined;
+  const [from, to] = [before.sketch, after.sketch];
+  const { alike, apart, inOtherFormat } = sharedByTermsOf;
+  const isPass = isSmooth(from, to);
+  if (from.format !== to.format && !isPass) return inOtherFormat;
+  if (from.layout !== to.layout) return apart;
+  const distance = Math.abs(Math.log(to.microseconds / from.microseconds)) / unlikeTimes;
+  return apart + (alike[isPass ? "pass" : "product"] - apart) * Math.max(0, 1 - distance ** 2);
 }
 
 /** Whether the error follows the size: of passes over memory, and of recurrences that read another width. */
