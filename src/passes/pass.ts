@@ -140,6 +140,8 @@ export interface PassRegion {
   readonly parts: readonly string[];
   /** Predicted to be saved in a run of the model. */
   readonly microseconds: number;
+  /** Of padding: what it pads, as its change has it. */
+  readonly padding?: ToldPadding | undefined;
   /** Set where it takes nodes between those of the model that it could do without, doing less. */
   readonly addsInside?: true | undefined;
 }

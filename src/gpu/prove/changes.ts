@@ -2,6 +2,7 @@
 
 import type { Piece } from "../../fix/bisect.ts";
 import type { FixChoice } from "../../fix/choice.ts";
+import { paddedOnce, regionsPaddedOnce } from "../../fix/padded-once.ts";
 import type { FixedModel, FixRegion } from "../../fix/pipeline.ts";
 import { groupBy } from "../../ir/group.ts";
 import type { PassName } from "../../passes/pass.ts";
@@ -19,12 +20,18 @@ export interface Change {
 /** Each takes a plan and a measurement of its own. */
 const maxRegions = 16;
 
-/** Regions of one shape are one change, and all of a pass that decides as a whole. The passes in their order. */
-export function changesOf({ parts, regions, notes }: FixedModel, choice: FixChoice): Change[] {
+/**
+ * Regions of one shape are one change, and all of a pass that decides as a whole; an axis that is padded in two rounds is one region. The passes in
+ * their order.
+ */
+export function changesOf(
+  { parts, regions, notes }: Pick<FixedModel, "parts" | "regions" | "notes">,
+  choice: FixChoice,
+): Change[] {
   return [...parts].flatMap(([pass]): Change[] => {
-    const own = regions.filter((region) => region.pass === pass);
+    const own = regionsPaddedOnce(regions.filter((region) => region.pass === pass));
     if (own.length > 0) return regionChanges(pass, own);
-    const said = notes.filter((note) => note.pass === pass && note.kind === "changed");
+    const said = paddedOnce(notes.filter((note) => note.pass === pass && note.kind === "changed"));
     const what = said.map(({ message }) => message).join("; ");
     return [{ pass, what, places: 1, pieces: [{ pass, part: undefined }], isAsked: isAsked(pass, choice) }];
   });

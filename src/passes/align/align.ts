@@ -153,6 +153,7 @@ function regionsOf({ components }: Choice, told: Told, bindings: ReadonlyMap<str
       const padding = toldOf(component, told);
       return {
         what: paddingText(padding),
+        padding,
         shape: JSON.stringify(works.map((both) => JSON.stringify(both)).sort()),
         parts: [...sizes.keys()].flatMap((atom) => names.get(atom) ?? []),
         microseconds: savesMicroseconds,
