@@ -1,4 +1,5 @@
 /** @file What differs between two models, in terms of nodes and tensors: `--diff`. */
+import { storedElements, storedTensor } from "../facts/stored.ts";
 import {
   type AttributeValue,
   labelOf,
@@ -68,8 +69,12 @@ function diffTensors(before: Model, after: Model, { values }: Renames): TensorCh
   const now = storedOf(after, (name) => name);
   const names = new Set([...old.keys(), ...now.keys()]);
   return [...names].flatMap((name) => {
-    const change = { name: shown(name), before: old.get(name) ?? null, after: now.get(name) ?? null };
-    return change.before === change.after ? [] : [change];
+    const [was, is] = [old.get(name), now.get(name)];
+    const change = { name: shown(name), before: was?.text ?? null, after: is?.text ?? null };
+    if (change.before === change.after) return [];
+    // A Constant that comes or goes is told as a node.
+    const isNode = (was ?? is)?.isNode === true && (was === undefined || is === undefined);
+    return isNode ? [] : [change];
   });
 }
 
@@ -77,10 +82,18 @@ function shown(name: string): string {
   return name.endsWith(goneMark) ? name.slice(0, -goneMark.length) : name;
 }
 
-function storedOf(model: Model, nameOf: (name: string) => string): Map<string, string> {
-  const stored = new Map<string, string>();
-  for (const { name, initializer } of model.graph.values.values()) {
-    if (initializer !== undefined) stored.set(nameOf(name), describe(initializer));
+interface StoredTensor {
+  readonly text: string;
+  /** Whether it is a Constant's. */
+  readonly isNode: boolean;
+}
+
+function storedOf(model: Model, nameOf: (name: string) => string): Map<string, StoredTensor> {
+  const stored = new Map<string, StoredTensor>();
+  for (const value of model.graph.values.values()) {
+    const tensor = value.initializer ?? storedTensor(value);
+    if (tensor !== undefined)
+      stored.set(nameOf(value.name), { text: describe(tensor), isNode: value.initializer === undefined });
   }
   return stored;
 }
@@ -119,9 +132,12 @@ function detailsOf(before: Node, after: Node, values: Renames["values"]): string
   ];
 }
 
+/** What two Constants hold is told as tensors. */
 function diffAttributes(before: Node, after: Node): string[] {
   const [old, now] = [attributesOf(before), attributesOf(after)];
+  const areTensors = [before, after].every(({ outputs: [value] }) => value && storedTensor(value));
   return [...new Set([...old.keys(), ...now.keys()])].flatMap((name) => {
+    if (areTensors && name === "value") return [];
     const [was, is] = [attributeText(old.get(name)), attributeText(now.get(name))];
     return was === is ? [] : [`${name} ${was} → ${is}`];
   });
@@ -160,8 +176,6 @@ export function attributeText(value: AttributeValue | undefined): string {
 
 function elementsOf(model: Model): number {
   let elements = 0;
-  for (const { initializer } of model.graph.values.values()) {
-    elements += initializer?.dims.reduce((total, dim) => total * dim, 1) ?? 0;
-  }
+  for (const value of model.graph.values.values()) elements += storedElements(value);
   return elements;
 }
