@@ -9,6 +9,7 @@ import {
   type TensorRef,
   type Value,
 } from "../ir/model.ts";
+import { nodesIn } from "../ir/nodes.ts";
 
 export interface TensorChange {
   readonly name: string;
@@ -30,6 +31,8 @@ export interface ModelDiff {
   readonly nodes: readonly NodeChange[];
   /** Nodes inside functions, branches and bodies of loops, of which each is counted where it is written: those after less those before. */
   readonly addedInside: number;
+  /** Functions that only the model after it has, and the nodes in their bodies, which are among `addedInside`; absent where there are none. */
+  readonly newFunctions?: { readonly functions: number; readonly nodes: number };
   readonly tensors: readonly TensorChange[];
   /** Of the stored tensors, the bytes that are new or changed minus those that went. */
   readonly addedElements: number;
@@ -57,7 +60,19 @@ export function diffModels(before: Model, after: Model, renames = noRenames): Mo
   const tensors = diffTensors(before, after, renames);
   const nodes = diffNodes(before, after, renames);
   const addedInside = nodesInside(after) - nodesInside(before);
-  return { nodes, addedInside, tensors, addedElements: elementsOf(after) - elementsOf(before) };
+  const addedElements = elementsOf(after) - elementsOf(before);
+  return { nodes, addedInside, ...newFunctionsIn(before, after), tensors, addedElements };
+}
+
+function newFunctionsIn(before: Model, after: Model): Pick<ModelDiff, "newFunctions"> {
+  const added = [...after.functions].filter(([key]) => !before.functions.has(key));
+  const nodes = added.reduce((sum, [, { graph }]) => sum + nodesUnder(graph.nodes), 0);
+  return added.length === 0 ? {} : { newFunctions: { functions: added.length, nodes } };
+}
+
+/** With those in their subgraphs. */
+function nodesUnder(nodes: readonly Node[]): number {
+  return nodes.reduce((sum, node) => sum + 1 + [...nodesIn(node)].length, 0);
 }
 
 function nodesInside({ nodeCount, graph }: Model): number {
