@@ -98,7 +98,7 @@ export const lintOptions = {
   "max-warnings": text("Exit code:", "Exit with 1 where there are more warnings than this"),
   "fail-on": text(
     "Exit code:",
-    "What exits with 1: error (default), or fixable, which is what --fix repairs, of any severity",
+    "What exits with 1: error (default), or fixable, which is what --fix alone repairs, of any severity (what takes --fix --precision or --unsafe-fixes fails nothing: --diff with these exits with 1 for it)",
   ),
   "fail-on-untracked-data": flag(
     "Exit code:",

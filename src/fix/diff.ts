@@ -1,4 +1,5 @@
 /** @file What differs between two models, in terms of nodes and tensors: `--diff`. */
+import { storedElements, storedTensor } from "../facts/stored.ts";
 import {
   type AttributeValue,
   labelOf,
@@ -8,6 +9,7 @@ import {
   type TensorRef,
   type Value,
 } from "../ir/model.ts";
+import { nodesIn } from "../ir/nodes.ts";
 
 export interface TensorChange {
   readonly name: string;
@@ -29,6 +31,8 @@ export interface ModelDiff {
   readonly nodes: readonly NodeChange[];
   /** Nodes inside functions, branches and bodies of loops, of which each is counted where it is written: those after less those before. */
   readonly addedInside: number;
+  /** Functions that only the model after it has, and the nodes in their bodies, which are among `addedInside`; absent where there are none. */
+  readonly newFunctions?: { readonly functions: number; readonly nodes: number };
   readonly tensors: readonly TensorChange[];
   /** Of the stored tensors, the bytes that are new or changed minus those that went. */
   readonly addedElements: number;
@@ -56,7 +60,19 @@ export function diffModels(before: Model, after: Model, renames = noRenames): Mo
   const tensors = diffTensors(before, after, renames);
   const nodes = diffNodes(before, after, renames);
   const addedInside = nodesInside(after) - nodesInside(before);
-  return { nodes, addedInside, tensors, addedElements: elementsOf(after) - elementsOf(before) };
+  const addedElements = elementsOf(after) - elementsOf(before);
+  return { nodes, addedInside, ...newFunctionsIn(before, after), tensors, addedElements };
+}
+
+function newFunctionsIn(before: Model, after: Model): Pick<ModelDiff, "newFunctions"> {
+  const added = [...after.functions].filter(([key]) => !before.functions.has(key));
+  const nodes = added.reduce((sum, [, { graph }]) => sum + nodesUnder(graph.nodes), 0);
+  return added.length === 0 ? {} : { newFunctions: { functions: added.length, nodes } };
+}
+
+/** With those in their subgraphs. */
+function nodesUnder(nodes: readonly Node[]): number {
+  return nodes.reduce((sum, node) => sum + 1 + [...nodesIn(node)].length, 0);
 }
 
 function nodesInside({ nodeCount, graph }: Model): number {
@@ -68,8 +84,12 @@ function diffTensors(before: Model, after: Model, { values }: Renames): TensorCh
   const now = storedOf(after, (name) => name);
   const names = new Set([...old.keys(), ...now.keys()]);
   return [...names].flatMap((name) => {
-    const change = { name: shown(name), before: old.get(name) ?? null, after: now.get(name) ?? null };
-    return change.before === change.after ? [] : [change];
+    const [was, is] = [old.get(name), now.get(name)];
+    const change = { name: shown(name), before: was?.text ?? null, after: is?.text ?? null };
+    if (change.before === change.after) return [];
+    // A Constant that comes or goes is told as a node.
+    const isNode = (was ?? is)?.isNode === true && (was === undefined || is === undefined);
+    return isNode ? [] : [change];
   });
 }
 
@@ -77,10 +97,18 @@ function shown(name: string): string {
   return name.endsWith(goneMark) ? name.slice(0, -goneMark.length) : name;
 }
 
-function storedOf(model: Model, nameOf: (name: string) => string): Map<string, string> {
-  const stored = new Map<string, string>();
-  for (const { name, initializer } of model.graph.values.values()) {
-    if (initializer !== undefined) stored.set(nameOf(name), describe(initializer));
+interface StoredTensor {
+  readonly text: string;
+  /** Whether it is a Constant's. */
+  readonly isNode: boolean;
+}
+
+function storedOf(model: Model, nameOf: (name: string) => string): Map<string, StoredTensor> {
+  const stored = new Map<string, StoredTensor>();
+  for (const value of model.graph.values.values()) {
+    const tensor = value.initializer ?? storedTensor(value);
+    if (tensor !== undefined)
+      stored.set(nameOf(value.name), { text: describe(tensor), isNode: value.initializer === undefined });
   }
   return stored;
 }
@@ -119,9 +147,12 @@ function detailsOf(before: Node, after: Node, values: Renames["values"]): string
   ];
 }
 
+/** What two Constants hold is told as tensors. */
 function diffAttributes(before: Node, after: Node): string[] {
   const [old, now] = [attributesOf(before), attributesOf(after)];
+  const areTensors = [before, after].every(({ outputs: [value] }) => value && storedTensor(value));
   return [...new Set([...old.keys(), ...now.keys()])].flatMap((name) => {
+    if (areTensors && name === "value") return [];
     const [was, is] = [attributeText(old.get(name)), attributeText(now.get(name))];
     return was === is ? [] : [`${name} ${was} → ${is}`];
   });
@@ -160,8 +191,6 @@ export function attributeText(value: AttributeValue | undefined): string {
 
 function elementsOf(model: Model): number {
   let elements = 0;
-  for (const { initializer } of model.graph.values.values()) {
-    elements += initializer?.dims.reduce((total, dim) => total * dim, 1) ?? 0;
-  }
+  for (const value of model.graph.values.values()) elements += storedElements(value);
   return elements;
 }

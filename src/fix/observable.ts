@@ -1,8 +1,8 @@
 /** @file Values whose range says something about half precision. */
 import type { BindOptions } from "../facts/bind.ts";
 import { inferFacts } from "../facts/infer.ts";
+import { isStored } from "../facts/stored.ts";
 import type { Model } from "../ir/model.ts";
-import { isStored } from "../passes/stored.ts";
 
 /** Names of the main graph's computed FP32 tensors, inputs included. */
 export function observableValues(model: Model, settings: BindOptions): string[] {

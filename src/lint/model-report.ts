@@ -1,6 +1,7 @@
 /** @file The report on one model, put together of what was found and what the model takes. */
 import { invalidNode } from "../facts/invalid-node.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
+import { storedElements } from "../facts/stored.ts";
 import { foundSizes } from "../ir/assumed.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import { graphsOf } from "../ir/nodes.ts";
@@ -106,14 +107,11 @@ function drawingsOf(
   };
 }
 
-/** Elements of the main graph's initializers, and of subgraphs' and functions'. */
+/** Elements of the main graph's stored tensors, and of subgraphs' and functions'. */
 function parametersOf(model: Model): number {
   let parameters = 0;
-  for (const graph of graphsOf(model)) {
-    for (const { initializer } of graph.values.values()) {
-      if (initializer !== undefined) parameters += initializer.dims.reduce((total, dim) => total * dim, 1);
-    }
-  }
+  for (const graph of graphsOf(model))
+    for (const value of graph.values.values()) parameters += storedElements(value);
   return parameters;
 }
 

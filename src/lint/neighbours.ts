@@ -1,5 +1,6 @@
 /** @file The nearest products before and behind a node, through whatever keeps the elements apart. */
 import type { Scope } from "../facts/scope.ts";
+import { storedTensor } from "../facts/stored.ts";
 import { pushAll } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import type { CostedProduct } from "./context.ts";
@@ -73,7 +74,7 @@ export class Neighbours {
 
   /** A weight has the axis by itself, and one that several read ties nothing. */
   #has(value: Value, size: number): boolean {
-    return value.initializer === undefined && this.#scope.shape(value)?.includes(size) === true;
+    return storedTensor(value) === undefined && this.#scope.shape(value)?.includes(size) === true;
   }
 
   #search(start: Node, next: (node: Node) => readonly Node[]): CostedProduct[] {

@@ -1,10 +1,10 @@
 /** @file What nobody reads after a rewrite: Transposes and constants of the old layout, sizes of the old batch. */
 import { isConstant } from "../facts/scope.ts";
+import { isSparse } from "../facts/stored.ts";
 import type { Graph, Node } from "../ir/model.ts";
 import type { GraphPatch } from "../ir/patch.ts";
 import { findOp } from "../ops/registry.ts";
 import type { PassContext } from "./pass.ts";
-import { isSparse } from "./stored.ts";
 
 /** Only what lost its readers by the patch; what had none before stays, as everything else that is no business of ours. */
 export function removeUnread(graph: Graph, patch: GraphPatch, { model, facts }: PassContext): void {

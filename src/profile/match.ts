@@ -1,4 +1,5 @@
 /** @file Layers of a profile as nodes of the model. */
+import { storedTensor } from "../facts/stored.ts";
 import { type Node, operatorOf, type Value } from "../ir/model.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -34,7 +35,8 @@ function isProduct({ node, step }: Place): boolean {
 }
 
 function hasStoredWeight(place: Place): boolean {
-  return isProduct(place) && place.node.inputs[1]?.initializer !== undefined;
+  const [, weight] = place.node.inputs;
+  return isProduct(place) && weight !== undefined && storedTensor(weight) !== undefined;
 }
 
 class Claims {

@@ -24,13 +24,26 @@ const setting = "a setting of the stack";
  * A step to half precision; what else writing it takes is a step of its own where it is known, and else told by a command that knows. No command is said
  * that the step does not have.
  */
-function toHalf({ saves, precision, command, unsure, unwritten, castsIn }: AccountStep): string {
+function toHalf(step: AccountStep, account: readonly AccountStep[]): string {
+  const { saves, precision, command, unsure, unwritten, castsIn } = step;
   if (unwritten === true) return `no fix stores the file in ${precisionNames[precision]}`;
   const isSure = saves !== null && saves.low > 0;
   if (isSure && unsure === true && command === undefined)
     return "without Casts: with them the file may save nothing";
-  if (castsIn === undefined) return command ?? "";
-  return command === undefined ? `without Casts: ${castsIn} has them` : `${command}, without Casts`;
+  if (command === undefined) return castsIn === undefined ? "" : `without Casts: ${castsIn} has them`;
+  return `${command}${castsIn === undefined ? "" : ", without Casts"}${mayBeNothing(step)}${sureWith(step, account)}`;
+}
+
+/** Of a step that may cost by itself, where the file that its command writes is sure to gain. */
+function sureWith({ saves, command }: AccountStep, account: readonly AccountStep[]): string {
+  const kept = account.find(({ step }) => step === "kept");
+  const isSure = kept?.command === command && (kept?.written?.low ?? 0) > 0;
+  return isSure && saves !== null && saves.low <= 0 ? ", sure with what follows" : "";
+}
+
+/** Why what is clear of 0 by itself is not claimed. */
+function mayBeNothing({ saves, unsure }: Pick<AccountStep, "saves" | "unsure">): string {
+  return unsure === true && saves !== null && saves.low > 0 ? "; the file may save nothing" : "";
 }
 
 /** `--fix --precision fp16: 279 µs → 195 µs (saves 27.5 to 137 µs)`: of the file that the user has, what the one in half takes. */
@@ -74,7 +87,7 @@ function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
   if (command === undefined)
     return unsure === true ? `in ${precisionNames[precision]} alone: the file may save nothing` : "";
   if (needsHalf === true)
-    return `${command}${alone === undefined ? `, ${asStored(step)}` : `; --fix alone ${writtenTimes(alone)}`}`;
+    return `${command}${alone === undefined ? `, ${asStored(step)}` : `; --fix alone ${writtenTimes(alone)}`}${mayBeNothing(step)}`;
   // Of a repair that stores no half: lint tells of the same step in what the target computes in.
   if (precision === "as-is" && asksForMore(command)) return `${command}, as stored`;
   const times = storedTimes(account);
@@ -88,8 +101,11 @@ const toCodes = {
   "as-floats": "where its codes are multiplied (TC205)",
 } as const satisfies Record<NonNullable<AccountStep["quantized"]> | "none", string>;
 
+/** How a step is taken. */
+type Way = (step: AccountStep, account: readonly AccountStep[]) => string;
+
 /** No fix quantizes; TF32 is no type of a file. */
-const waysTo: Readonly<Record<AccountStep["precision"], (step: AccountStep) => string>> = {
+const waysTo: Readonly<Record<AccountStep["precision"], Way>> = {
   "as-is": () => "",
   fp16: toHalf,
   bf16: toHalf,
@@ -106,9 +122,12 @@ const names: Readonly<
   >
 > = {
   exported: () => ["as exported", ""],
-  precision: (step) => [`in ${precisionNames[step.precision]}`, waysTo[step.precision](step)],
+  precision: (step, account) => [
+    `in ${precisionNames[step.precision]}`,
+    waysTo[step.precision](step, account),
+  ],
   safe: (step, account) => ["safe fixes", safeWay(step, account)],
-  half: (step) => [`in ${precisionNames[step.precision]}`, toHalf(step)],
+  half: (step, account) => [`in ${precisionNames[step.precision]}`, toHalf(step, account)],
   kept: (step) => ["FP32 kept, Casts", writtenText(step)],
   layout: (step, _, isBrief) => [
     step.setting === undefined ? "layout" : `with ${step.setting.option}`,

@@ -124,10 +124,15 @@ function sizeText({ diff }: FixOutcome): string {
   return `${nodes}; ${counted(diff.tensors.length, "tensor differs", "tensors differ")}, ${sign}${compact(Math.abs(diff.addedElements))} parameters`;
 }
 
-/** Beside those of the main graph: what lint counts of the result is both. */
-function insideText({ addedInside }: FixOutcome["diff"]): string {
-  if (addedInside === 0) return "";
-  return `, ${Math.abs(addedInside)} ${addedInside > 0 ? "more" : "fewer"} inside functions and subgraphs`;
+/** Beside those of the main graph: what lint counts of the result is all of them. */
+function insideText({ addedInside, newFunctions }: FixOutcome["diff"]): string {
+  const made =
+    newFunctions === undefined
+      ? ""
+      : `, ${newFunctions.nodes} in ${counted(newFunctions.functions, "new function")}`;
+  const others = addedInside - (newFunctions?.nodes ?? 0);
+  if (others === 0) return made;
+  return `${made}, ${Math.abs(others)} ${others > 0 ? "more" : "fewer"} inside functions and subgraphs`;
 }
 
 function diffLines({ diff }: FixOutcome, palette: Palette): string[] {

@@ -4,6 +4,7 @@
  */
 import { inferFacts } from "../facts/infer.ts";
 import type { Scope } from "../facts/scope.ts";
+import { storedTensor } from "../facts/stored.ts";
 import type { Model, Value } from "../ir/model.ts";
 import { FreshNames } from "../ir/names.ts";
 import { nodesOf } from "../ir/nodes.ts";
@@ -59,7 +60,8 @@ export function moveCodes(model: Model, codes: number, root: Scope): Patch {
   const by = names.make("part_of_a_code");
   for (const node of model.graph.nodes) {
     const [x, scale, ...rest] = node.inputs.map((value) => value?.name ?? "");
-    const stored = node.inputs[1]?.initializer;
+    const [, divisor] = node.inputs;
+    const stored = divisor && storedTensor(divisor);
     const isOne = stored?.dtype === "float32" && stored.dims.every((size) => size === 1);
     if (!isRoundingToCodes(node) || !isOne || x === undefined || scale === undefined) continue;
     if (!isFloat32(node.inputs[0], root)) continue;

@@ -2,6 +2,7 @@
  * @file What the elements of an input are used for, found by following it through the graph: any integer fits a model's
  * type, but an index beyond its table, or a length beyond its sequence, fits no model.
  */
+import { storedTensor } from "../facts/stored.ts";
 import { intAttributeOf } from "../ir/attributes.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
@@ -146,7 +147,7 @@ class Follower {
   #size(value: Value | undefined, axis: number): number | undefined {
     if (value === undefined) return undefined;
     const declared = value.declared?.kind === "tensor" ? value.declared.shape : undefined;
-    const dim = (value.initializer?.dims ?? declared)?.at(axis);
+    const dim = ((value.initializer ?? storedTensor(value))?.dims ?? declared)?.at(axis);
     return dim === undefined ? this.#size(this.#passed.get(value), axis) : evaluateDim(dim, this.#bindings);
   }
 
@@ -169,7 +170,8 @@ class Follower {
     if (operatorOf(node) !== "Add") return 0;
     const other = node.inputs[1 - index];
     const maxOffsets = 4096;
-    const elements = other?.initializer && this.#model.reader.elements(other.initializer, maxOffsets);
+    const stored = other && storedTensor(other);
+    const elements = stored && this.#model.reader.elements(stored, maxOffsets);
     return elements === undefined ? 0 : Math.max(0, maxOf(elements));
   }
 }

@@ -47,7 +47,7 @@ export interface AccountStep {
   readonly needsHalf?: true;
   /** Of `safe` that needs half: what `--fix` alone makes of it, as the file is stored; absent where that is nothing. */
   readonly alone?: WrittenSaving;
-  /** Of steps that a fix writes: its flags, the file that they write being sure to gain; of a repair's those that were given. */
+  /** Of steps that a fix writes: its flags, the file that they write being sure to gain, whatever this step does by itself; of a repair's those that were given. */
   readonly command?: string;
   /**
    * Of the step to half and those behind it: the command whose account has what writing it takes besides, where that is not decided here and there is

@@ -202,3 +202,14 @@ test("what --fix is sure to repair is claimed of the file as it is stored, too",
     expect(saves?.low).toBeGreaterThan(0);
   }
 });
+
+test("what half alone repairs fails no hook at any precision; --diff with the flag has it", async () => {
+  const report = await lint(zooModel("crnn"), { precision: "fp16" });
+  const commands = report.groups.flatMap(({ fixCommand }) => fixCommand ?? []);
+  expect(commands).toContain("--fix --precision fp16");
+  expect(commands).not.toContain("--fix");
+  const policy = { failOn: "fixable", maxWarnings: undefined, exitZero: false } as const;
+  expect(verdictOf(reportOf([report], "0"), policy).exitCode).toBe(0);
+  const made = await fix(zooModel("crnn"), { half: "fp16", halfOnlyWhereFaster: false, dryRun: true });
+  expect(made.changed).toBe(true);
+});

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { overflowing, type Size } from "../../fixtures/overflowing.ts";
+import { storedTensor } from "../../src/facts/stored.ts";
 import { fixModel, type Verify } from "../../src/fix/fix.ts";
 import { proveHalf } from "../../src/fix/half-proof.ts";
 import { rangesFor } from "../../src/fix/observed-ranges.ts";
@@ -23,6 +24,7 @@ import { compareTensors } from "../../src/verify/compare.ts";
 import { tensorOf } from "../../src/verify/tensor.ts";
 import { type Bundle, bundle } from "../bundle.ts";
 import { settingsFor } from "../fix/models.ts";
+import { withConstantNodes } from "../onnx/constant-nodes.ts";
 
 let child: Bundle;
 let folder: string;
@@ -171,14 +173,16 @@ describe("activations beyond FP16", () => {
   // TC_LINT_FUZZ_RUNS asks for more.
   const isLong = process.env["TC_LINT_FUZZ_RUNS"] !== undefined;
   const cases = names.flatMap((name) =>
-    (isLong ? [false, true] : [name === "vgg"]).map((isConstant) => ({ name, isConstant })),
+    (isLong ? [false, true] : [name === "vgg"]).map((isConstant) => ({ name, isConstant, areNodes: false })),
   );
+  cases.push({ name: "vgg", isConstant: false, areNodes: true });
 
   it.each(cases)(
-    "$name, constant weights: $isConstant",
+    "$name, constant weights: $isConstant, in Constant nodes: $areNodes",
     { timeout: 120_000 },
-    async ({ name, isConstant }) => {
+    async ({ name, isConstant, areNodes }) => {
       const file = write(name, { ...size, isConstant });
+      if (areNodes) writeFileSync(file, withConstantNodes(readFileSync(file)));
       const ranges = await rangesOf(file);
       expect(Math.max(...(ranges?.largest.values() ?? []))).toBeGreaterThan(65504);
       const verify: Verify = (original, candidate, { permutations }) =>
@@ -200,8 +204,10 @@ describe("activations beyond FP16", () => {
       expect(fixed.notes.some(({ message }) => /beyond FP16: scaled down/.test(message))).toBe(true);
       using again = openModel(`${file}.half.onnx`);
       const products = again.graph.nodes.filter(({ opType }) => opType === "Conv" || opType === "Gemm");
-      const inHalf = products.filter(({ inputs }) => inputs[1]?.initializer?.dtype === "float16");
+      const inHalf = products.filter(({ inputs: [, w] }) => w && storedTensor(w)?.dtype === "float16");
       expect(inHalf.length).toBeGreaterThan(0.6 * products.length);
+      const unread = again.graph.nodes.filter(({ outputs: [value] }) => value?.consumers.length === 0);
+      expect(unread.filter(({ opType }) => opType === "Constant")).toEqual([]);
     },
   );
 });

@@ -23,7 +23,21 @@ function expectAlike(account: readonly AccountStep[]): void {
     const named = way.match(commands) ?? [];
     expect(named, `${step.step}: ${way}`).toEqual(step.command === undefined ? [] : [step.command]);
     if (account.length > 1) expect(accountLines(account)[index]).toContain(way);
+    expectReason(step, account);
   }
+}
+
+/** What may save nothing has an interval that reaches 0, or says which file may; what reaches 0 and has a command, what is sure with it. */
+function expectReason(step: AccountStep, account: readonly AccountStep[]): void {
+  const [name, , saving, way] = accountCells(step, account);
+  const { saves, command, unsure } = step;
+  if (saves === null) return;
+  const isClear = saves.low > 0 || saves.high < 0;
+  const row = `${name} ${saving} ${way}`;
+  if (isClear && saving.startsWith("may ")) expect(row).toContain("the file may save nothing");
+  if (isClear || command === undefined || unsure === true || name !== "in FP16") return;
+  const kept = account.find((each) => each.step === "kept");
+  if (kept?.command === command) expect(row).toContain(", sure with what follows");
 }
 
 const looked: readonly StackId[] = ["ort-cuda", "ort-cuda-nhwc", "cudnn", "inductor", "tensorrt"];
@@ -133,4 +147,14 @@ describe("with weights, which decide what half keeps in FP32, and so which of tw
     },
     60_000,
   );
+});
+
+describe("a repair by name says of each row why it may save nothing", () => {
+  eachModel(models)("%s", async (name) => {
+    for (const stack of ["ort-cuda", "inductor"] as const) {
+      const options: FixOptions = { stack, half: "fp16", halfOnlyWhereFaster: false, dryRun: true };
+      const { account } = await fix(zooModel(name), options);
+      for (const step of account ?? []) expectReason(step, account ?? []);
+    }
+  });
 });

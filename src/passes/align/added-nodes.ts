@@ -1,10 +1,11 @@
 /** @file The Slices and Pads that padding adds to a file, at the model's ends and inside. */
+
+import { isStored } from "../../facts/stored.ts";
 import { type Atom, type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { isPaddedAtEnd } from "../../ir/axis-runs.ts";
 import { counted } from "../../ir/format.ts";
 import type { Value } from "../../ir/model.ts";
 import { emitted } from "../../ops/emitted.ts";
-import { isStored } from "../stored.ts";
 import { isPaddedAt } from "./inner-edges.ts";
 import type { Component } from "./problem.ts";
 import type { Relations } from "./relate.ts";

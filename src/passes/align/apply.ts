@@ -1,19 +1,23 @@
 /** @file Chosen sizes to a patch: padded constants, rewritten sizes, and conversions at the graph's edges. */
+
+import { isStored, storedList, storedTensor } from "../../facts/stored.ts";
 import { type Axis, atomsOf, factorsOf, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import { indexRuns } from "../../ir/axis-runs.ts";
-import { labelOf, type Model, type Node, type TensorRef, type Value } from "../../ir/model.ts";
+import type { DType } from "../../ir/dtype.ts";
+import { invariant } from "../../ir/errors.ts";
+import { labelOf, type Model, type Node, type Value } from "../../ir/model.ts";
 import {
   type AttributeSpec,
   type GraphPatch,
   type OpenTensor,
   Patch,
+  type TensorBytes,
   type TensorSpec,
 } from "../../ir/patch.ts";
 import { emitted } from "../../ops/emitted.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import { LazyBytes } from "../lazy-bytes.ts";
 import type { FreshNames } from "../names.ts";
-import { isStored } from "../stored.ts";
 import { encodeNumbers, int64Tensor, MemoryBytes } from "../tensors.ts";
 import { Drafts } from "./drafts.ts";
 import { EdgeWriter } from "./edge-writer.ts";
@@ -76,24 +80,32 @@ class Applier {
 
   #padStored(value: Value, axes: readonly Axis[]): void {
     this.#declarePadded(value);
-    const { producer } = value;
-    if (value.initializer !== undefined) {
-      this.#graph.tensors.set(value.name, this.#padded(value, value.initializer, axes));
+    const { producer, initializer } = value;
+    const { dtype, open, list } = this.#sourceOf(value);
+    const tensor = this.#padded(value, axes, dtype, open);
+    if (initializer !== undefined || producer === undefined) {
+      this.#graph.tensors.set(value.name, tensor);
       return;
     }
-    const attribute = producer?.attributes.find(({ name }) => name === "value")?.value;
-    if (producer === undefined || attribute?.type !== "tensor") {
-      throw new Error(`tc-lint bug: constant "${value.name}" is padded, but is no tensor`);
-    }
-    const tensor = this.#padded(value, attribute.tensor, axes);
-    this.#drafts.of(producer).attributes.set("value", { type: "tensor", tensor });
+    const { attributes } = this.#drafts.of(producer);
+    if (list !== undefined) attributes.set(list, null);
+    attributes.set("value", { type: "tensor", tensor });
   }
 
-  #padded(value: Value, tensor: TensorRef, axes: readonly Axis[]): TensorSpec {
-    const { sizes, fills, open } = this.#input;
-    const { dtype } = tensor;
-    if (dtype === undefined)
-      throw new Error(`tc-lint bug: "${value.name}" is padded, but its type is not known`);
+  /** Where a stored value's elements are read, and the attribute that they are a list of. */
+  #sourceOf(value: Value): { dtype: DType; open: () => TensorBytes; list?: string } {
+    const [tensor, list] = [storedTensor(value), storedList(value)];
+    if (tensor?.dtype !== undefined) return { dtype: tensor.dtype, open: () => this.#input.open(tensor) };
+    invariant(
+      tensor === undefined && list !== undefined,
+      `constant "${value.name}" is padded, but is no tensor`,
+    );
+    const { attribute, dtype, numbers } = list;
+    return { dtype, open: () => new MemoryBytes(encodeNumbers(dtype, numbers)), list: attribute };
+  }
+
+  #padded(value: Value, axes: readonly Axis[], dtype: DType, open: () => TensorBytes): TensorSpec {
+    const { sizes, fills } = this.#input;
     const number = axes
       .flatMap((axis) => atomsOf(axis))
       .map((atom) => fills.get(value)?.get(atom))
@@ -108,7 +120,7 @@ class Applier {
       fill,
     };
     const dims = axes.map((axis) => paddedSize(axis, sizes));
-    return { dtype, dims, bytes: new LazyBytes(dtype, dims, () => new PaddedTensor(open(tensor), map)) };
+    return { dtype, dims, bytes: new LazyBytes(dtype, dims, () => new PaddedTensor(open(), map)) };
   }
 
   /** Before IR 4 an initializer is declared among the inputs. */

@@ -3,6 +3,7 @@
  * components that are solved one by one.
  */
 
+import { isStored } from "../../facts/stored.ts";
 import type { Atom, PaddedSizes } from "../../ir/axis.ts";
 import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { push } from "../../ir/group.ts";
@@ -10,7 +11,6 @@ import type { Value } from "../../ir/model.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { TrafficStep } from "../../workload/timeline.ts";
 import type { PassContext, Pricing } from "../pass.ts";
-import { isStored } from "../stored.ts";
 import { freeAtomsOf } from "./free-atoms.ts";
 import { ItemTimes } from "./item-times.ts";
 import { atomsOfProduct } from "./padded.ts";

@@ -1,10 +1,11 @@
 /** @file What the nodes take that padding adds to a graph: Pads and Slices, and the Mod of positions. */
+
+import { isStored } from "../../facts/stored.ts";
 import { type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import type { Value } from "../../ir/model.ts";
 import type { TrafficVariant } from "../../ops/work.ts";
 import { passOver } from "../../workload/extent.ts";
 import type { Pricing } from "../pass.ts";
-import { isStored } from "../stored.ts";
 import { isInterleaved } from "./edges.ts";
 import { isPaddedAt } from "./inner-edges.ts";
 import type { Relations } from "./relate.ts";

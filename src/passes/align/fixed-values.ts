@@ -1,7 +1,7 @@
 /** @file Values that nobody can append zeros to, whatever reads them: what is stored, given or overridden in a way of its own. */
 import { isConstant, type Scope } from "../../facts/scope.ts";
+import { isSparse, isStored, storedList, storedTensor } from "../../facts/stored.ts";
 import type { Value } from "../../ir/model.ts";
-import { isSparse, isStored, storedTensor } from "../stored.ts";
 import { canEncode } from "../tensors.ts";
 import { zeroForm } from "./zero-lanes.ts";
 
@@ -16,7 +16,7 @@ export function reasonAgainst(value: Value, scope: Scope): string | undefined {
   }
   if (!isHere) return value.isInput ? reasonAgainstInput(value, scope) : undefined;
   if (isSparse(value)) return `"${value.name}" is a sparse tensor, which stays as it is`;
-  const dtype = storedTensor(value)?.dtype;
+  const dtype = (storedTensor(value) ?? storedList(value))?.dtype;
   if (dtype === undefined || !canEncode(dtype)) return `"${value.name}" is not stored as numbers in a tensor`;
   return undefined;
 }

@@ -3,9 +3,9 @@
  * a Pad behind the other are what lets the value itself be padded.
  */
 import type { Scope } from "../../facts/scope.ts";
+import { isStored } from "../../facts/stored.ts";
 import { type Axis, type PaddedSizes, paddedSize, sizeOfAxis } from "../../ir/axis.ts";
 import type { Node, Value } from "../../ir/model.ts";
-import { isStored } from "../stored.ts";
 import { zeroForm } from "./zero-lanes.ts";
 
 /** Positions of axes. */

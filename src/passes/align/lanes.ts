@@ -185,10 +185,11 @@ function isSource({ producer }: Value): boolean {
   return producer === undefined || isConstantNode(producer);
 }
 
-/** For each atom, the nodes that touch it, in graph order. */
+/** For each atom, the nodes that touch it, in graph order. A Constant computes nothing: it is a source. */
 function indexByAtom(relations: Relations): Map<Atom, Node[]> {
   const index = new Map<Atom, Node[]>();
-  for (const node of relations.scope.graph.nodes)
+  const computing = relations.scope.graph.nodes.filter((node) => !isConstantNode(node));
+  for (const node of computing)
     for (const atom of freeAtomsOf([...node.inputs, ...node.outputs], relations)) push(index, atom, node);
   return index;
 }

@@ -1,10 +1,10 @@
 /** @file One node as its operator states the relations of its axes. */
 import { NodeContext } from "../../facts/context.ts";
+import { isStored } from "../../facts/stored.ts";
 import { type Axis, type PaddedSizes, sizeOfAxis } from "../../ir/axis.ts";
 import type { AxisSolver } from "../../ir/axis-solver.ts";
 import { labelOf, type Node, operatorOf, type Value } from "../../ir/model.ts";
 import type { AxisContext } from "../../ops/axes.ts";
-import { isStored } from "../stored.ts";
 import { elementsRead } from "./elements-read.ts";
 import { canPad, canSlice } from "./inner-edges.ts";
 import { isNotNegative } from "./not-negative.ts";

@@ -1,4 +1,6 @@
 /** @file What padding costs in kernels between products: wider passes over memory. */
+
+import { isStored } from "../../facts/stored.ts";
 import type { PaddedSizes } from "../../ir/axis.ts";
 import type { Value } from "../../ir/model.ts";
 import type { TrafficWork } from "../../ops/work.ts";
@@ -6,7 +8,6 @@ import { type Extent, extentOf, passOver } from "../../workload/extent.ts";
 import type { TrafficStep } from "../../workload/timeline.ts";
 import { leaves, readsOf } from "../../workload/traffic.ts";
 import type { Pricing } from "../pass.ts";
-import { isStored } from "../stored.ts";
 import { paddedFact, paddedTraffic } from "./padded.ts";
 import type { Relations } from "./relate.ts";
 

@@ -1,6 +1,7 @@
 /** @file What the true lanes of a value may hold: numbers in every run, or infinities where something infinite goes in. */
 import { NodeContext } from "../../facts/context.ts";
 import type { Scope } from "../../facts/scope.ts";
+import { isStored, storedTensor } from "../../facts/stored.ts";
 import { isFloat } from "../../ir/dtype.ts";
 import type { Node, TensorRef, Value } from "../../ir/model.ts";
 import { once } from "../../ir/once.ts";
@@ -10,7 +11,6 @@ import { maxFoldedElements, type OpDefinition, ShapeError } from "../../ops/op.t
 import { findOp } from "../../ops/registry.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
 import { normPatterns } from "../../workload/written-norm.ts";
-import { isStored, storedTensor } from "../stored.ts";
 
 /** Of stored tensors that are read for infinities: a mask of 4,096 positions. More counts as not known. */
 const maxRead = 2 ** 24;

@@ -3,10 +3,10 @@
  * with InstanceNormalization, channel shuffles.
  */
 import type { Scope } from "../../facts/scope.ts";
+import { isStored } from "../../facts/stored.ts";
 import { type Shape, sameDim } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { isReshaping, traitsOf } from "../../ops/ask.ts";
-import { isStored } from "../stored.ts";
 import { isImage } from "./layouts.ts";
 
 /** A Cast on either side of a normalization included. */

@@ -4,12 +4,13 @@
  *
  * Inputs and outputs that are moved keep their name for the NHWC form, and get a new one for NCHW.
  */
+
+import { isStored, storedTensor } from "../../facts/stored.ts";
 import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { GraphPatch, NodeSpec } from "../../ir/patch.ts";
 import { emitted } from "../../ops/emitted.ts";
 import type { PassContext } from "../pass.ts";
-import { isStored, storedTensor } from "../stored.ts";
 import { nhwcTensor } from "./constants.ts";
 import { nhwcType } from "./edges.ts";
 import { perm, toNchw, toNhwc } from "./functions.ts";

@@ -1,11 +1,11 @@
 /** @file Which values are kept NHWC: what each operator can take and give in that layout. */
 import type { Scope } from "../../facts/scope.ts";
+import { isStored, storedTensor } from "../../facts/stored.ts";
 import { hasAttribute, intAttributeOf, intsAttributeOf } from "../../ir/attributes.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import { traitsOf } from "../../ops/ask.ts";
 import { numbersOf } from "../../ops/shape.ts";
 import type { Layout } from "../../ops/traits.ts";
-import { isStored, storedTensor } from "../stored.ts";
 import { canTurn } from "./constants.ts";
 import type { Result } from "./functions.ts";
 

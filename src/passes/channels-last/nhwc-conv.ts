@@ -1,10 +1,11 @@
 /** @file `com.microsoft::NhwcConv`, which ONNX Runtime computes with CUDA: weights [M,kH,kW,C/group]. */
+
+import { isStored, storedTensor } from "../../facts/stored.ts";
 import type { DType } from "../../ir/dtype.ts";
 import type { Node, Value } from "../../ir/model.ts";
 import type { AttributeSpec, GraphPatch, NodeSpec } from "../../ir/patch.ts";
 import { emitted } from "../../ops/emitted.ts";
 import type { PassContext } from "../pass.ts";
-import { isStored, storedTensor } from "../stored.ts";
 import { nhwcTensor } from "./constants.ts";
 import { perm, toNhwc } from "./functions.ts";
 

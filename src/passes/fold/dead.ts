@@ -1,7 +1,7 @@
 /** @file Nodes whose results nobody uses, and initializers that nobody reads. */
 import { isConstant } from "../../facts/scope.ts";
+import { isSparse } from "../../facts/stored.ts";
 import { findOp } from "../../ops/registry.ts";
-import { isSparse } from "../stored.ts";
 import type { Draft } from "./draft.ts";
 
 /** Adds to `removed` the operators of the nodes that went. A node of an unknown operator may do more than compute. */

@@ -2,6 +2,7 @@
 
 import { NodeContext } from "../../facts/context.ts";
 import { isConstant, type Scope } from "../../facts/scope.ts";
+import { isSparse } from "../../facts/stored.ts";
 import { attributeOf, tensorAttributeOf } from "../../ir/attributes.ts";
 import { invariant } from "../../ir/errors.ts";
 import {
@@ -20,7 +21,6 @@ import type { TensorFact } from "../../ops/op.ts";
 import { asTensor, numbersOf } from "../../ops/shape.ts";
 import { LazyBytes } from "../lazy-bytes.ts";
 import type { FreshNames } from "../names.ts";
-import { isSparse } from "../stored.ts";
 import { capturesOf } from "./captures.ts";
 import type { Made, Stored } from "./contents.ts";
 import { Links } from "./links.ts";

@@ -8,6 +8,7 @@
  */
 import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
+import { isStored, storedTensor } from "../../facts/stored.ts";
 import { dtypes } from "../../ir/dtype.ts";
 import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value, ValueType } from "../../ir/model.ts";
@@ -21,7 +22,6 @@ import {
 } from "../../ir/patch.ts";
 import { movesElements } from "../../ops/ask.ts";
 import { emitted } from "../../ops/emitted.ts";
-import { isStored, storedTensor } from "../stored.ts";
 import { MemoryBytes } from "../tensors.ts";
 import { TransformedTensor } from "../transform-tensor.ts";
 import type { HalfType } from "./accepts.ts";

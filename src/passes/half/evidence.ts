@@ -1,4 +1,5 @@
 /** @file Which nodes stay FP32, and why: constants, observed ranges, operators, and what these imply for neighbours. */
+import { storedTensor } from "../../facts/stored.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Value } from "../../ir/model.ts";
 import { carriesElements, isDequantizing, isFilled, isOp, isSquare } from "../../ops/ask.ts";
@@ -223,7 +224,7 @@ class Finder {
       const { producer } = originOf(value);
       const dequantize = producer && isDequantizing(producer) ? this.#graph.byNode.get(producer) : undefined;
       const codes = producer?.inputs[0];
-      return dequantize?.outputs[0] === "float" && codes?.initializer === undefined;
+      return dequantize?.outputs[0] === "float" && (codes === undefined || storedTensor(codes) === undefined);
     });
   }
 }

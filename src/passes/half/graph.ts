@@ -1,10 +1,10 @@
 /** @file The FP32 part of a model: its nodes by how their operands take part, its values with their readers. */
 import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
+import { isStored, storedTensor } from "../../facts/stored.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
 import { isConstantNode, isOp } from "../../ops/ask.ts";
 import { emitted } from "../../ops/emitted.ts";
-import { isStored, storedTensor } from "../stored.ts";
 import type { HalfType, Slot } from "./accepts.ts";
 import { holdsProduct, operandSlots } from "./generic-calls.ts";
 import { dtypeIn, subgraphsOf } from "./slots.ts";

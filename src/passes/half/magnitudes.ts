@@ -2,13 +2,13 @@
 
 import { constantFact } from "../../facts/constant.ts";
 import type { Scope } from "../../facts/scope.ts";
+import { storedTensor } from "../../facts/stored.ts";
 import { hasAttribute, tensorAttributeOf } from "../../ir/attributes.ts";
 import { InputError } from "../../ir/errors.ts";
 import { finiteRange } from "../../ir/lists.ts";
 import type { TensorRef, Value } from "../../ir/model.ts";
 import type { OpenTensor } from "../../ir/patch.ts";
 import { isFilled } from "../../ops/ask.ts";
-import { storedTensor } from "../stored.ts";
 import type { FloatValue } from "./graph.ts";
 import { LaneCount, laneAxisOf } from "./lanes-lost.ts";
 

@@ -2,12 +2,13 @@
  * @file Before half: what leaves float16's range on the inputs seen is held at a power of two of its size. In FP32 the
  * model computes what it did, to the bit, denormals aside.
  */
+
+import { storedTensor } from "../../facts/stored.ts";
 import { hasAttribute } from "../../ir/attributes.ts";
 import { labelOf, type Node, type Value } from "../../ir/model.ts";
 import { type NodeSpec, type OpenTensor, Patch, type TensorSpec } from "../../ir/patch.ts";
 import { emitted } from "../../ops/emitted.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
-import { storedTensor } from "../stored.ts";
 import { TransformedTensor } from "../transform-tensor.ts";
 import { productGains } from "./choose.ts";
 import { buildFloatGraph, type FloatGraph, type FloatNode } from "./graph.ts";
@@ -120,10 +121,10 @@ class Rescaler {
     const tensor = times(value, factor, this.#context.open);
     const graph = this.#patch.of(value.graph);
     // Read once, it is changed where it is.
-    const isOwn =
-      value.initializer !== undefined && value.consumers.length === 1 && !value.isInput && !value.isOutput;
+    const isOwn = value.consumers.length === 1 && !value.isInput && !value.isOutput;
     const name = isOwn ? value.name : this.#context.names.make(`${value.name}_scaled`);
-    (isOwn ? graph.tensors : graph.added).set(name, tensor);
+    (isOwn && value.initializer !== undefined ? graph.tensors : graph.added).set(name, tensor);
+    if (isOwn && value.producer !== undefined) graph.nodes.set(value.producer, []);
     this.#copies.set(key, name);
     return name;
   }

@@ -2,11 +2,11 @@
 import { intAttributeIn } from "../../facts/attributes.ts";
 import type { Facts } from "../../facts/infer.ts";
 import type { Scope } from "../../facts/scope.ts";
+import { isStored } from "../../facts/stored.ts";
 import { type DType, isFloat } from "../../ir/dtype.ts";
 import type { Graph, Node, Value } from "../../ir/model.ts";
 import { isDequantizing, isOp } from "../../ops/ask.ts";
 import { emitted } from "../../ops/emitted.ts";
-import { isStored } from "../stored.ts";
 import { accepts, type HalfType, type Slot, typesOf } from "./accepts.ts";
 
 export function dtypeIn(value: Value | undefined, scope: Scope): DType | undefined {

@@ -1,10 +1,10 @@
 /** @file Constants in half, or clamped: computed when the file is written, not before. */
 import type { Scope } from "../../facts/scope.ts";
+import { storedTensor } from "../../facts/stored.ts";
 import { bytesOf, type DType } from "../../ir/dtype.ts";
 import { InputError } from "../../ir/errors.ts";
 import type { TensorRef, Value } from "../../ir/model.ts";
 import type { AttributeSpec, OpenTensor, TensorBytes, TensorSpec } from "../../ir/patch.ts";
-import { storedTensor } from "../stored.ts";
 import { encodeNumbers, MemoryBytes } from "../tensors.ts";
 import { TransformedTensor } from "../transform-tensor.ts";
 import type { HalfType } from "./accepts.ts";
