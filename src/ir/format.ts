@@ -17,12 +17,16 @@ export function durationRange(low: number, high: number): string {
 /** Said where a saving's interval would be: one from a gain to a loss of more than all the time that it is a part of tells nobody anything. */
 export const noInterval = "no interval: as wide as the time itself";
 
-/** `4.2 to 13.6 µs` of what takes `of` microseconds now, or that there is none. */
+/**
+ * `4.2 to 13.6 µs` of what takes `of` microseconds now, or that there is none. A lower end of 0 is nobody's prediction: what is sure by itself is
+ * left with a whole that may save nothing.
+ */
 export function savingRange(
   { low, high }: { readonly low: number; readonly high: number },
   of: number,
 ): string {
-  return tellsNothing({ low, high }, of) ? noInterval : durationRange(low, high);
+  if (tellsNothing({ low, high }, of)) return noInterval;
+  return low === 0 && high > 0 ? `up to ${duration(high)}` : durationRange(low, high);
 }
 
 export function tellsNothing(

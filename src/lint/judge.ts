@@ -9,6 +9,7 @@ import { pushAll } from "../ir/lists.ts";
 import {
   alikeTheirSteps,
   claimedLayout,
+  estimatedIn,
   keepWithinSteps,
   lintAccount,
   reachTheirSteps,
@@ -28,7 +29,14 @@ import {
   standingOf,
   stepOf,
 } from "./group.ts";
-import type { AccountStep, CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
+import type {
+  AccountStep,
+  AccountStepName,
+  CountedFindings,
+  Finding,
+  FindingGroup,
+  Severity,
+} from "./result.ts";
 import type { LintSettings } from "./run.ts";
 import { claimedTime, keepWithinBranches, savesOf } from "./share-out.ts";
 
@@ -76,6 +84,7 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
   const inAccount = claimedTime(claimed, states, { asked, isListed });
   for (const group of claimed) standings.set(group, standing(group));
   const account = lintAccount(inAccount, states);
+  const estimated: readonly (AccountStepName | null)[] = estimatedIn(states);
   keepWithinSteps(inAccount, account);
   reachTheirSteps(inAccount, account);
   alikeTheirSteps(
@@ -98,7 +107,11 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
       describe(member, shares[index] ?? null, severity, fingerprintOf(identities[index] ?? ""), command),
     );
     if (group.isUntold !== true) pushAll(described, findings);
-    const step = stepIn(account, group);
+    const named = stepIn(account, group);
+    // Of what is counted only, a step that is added up of what is listed has no part.
+    const isPart =
+      stands === "listed" || (!estimated.includes(named) && account.some((each) => each.step === named));
+    const step = isPart ? named : null;
     const report = groupReport({ ...group, step, command }, severity, findings, context);
     const entry = { group: report, findings, isUntold: group.isUntold };
     (stands === "listed" ? listed : unlisted).push(entry);

@@ -82,7 +82,7 @@ export interface FindingGroup {
   readonly fixCommand: string | null;
   /** What makes it where no file does: a setting of the stack, and the stack with it. */
   readonly setting?: LayoutSetting;
-  /** The step of the account that it is a part of; null where time is not the point. */
+  /** The step of the account that it is a part of; null where time is not the point, and where what is counted only is a part of none. */
   readonly step: AccountStepName | null;
   /** Why `--fix` leaves what it could change; null where it does not, or where nothing could. */
   readonly left: string | null;

@@ -52,7 +52,8 @@ function shareText({ saves }: FindingGroup, { detail }: ViewOptions): string {
   if (saves === null) return "";
   if (detail === "brief") return `${shareOfText(saves)}${storedText(saves)}`;
   const range = savingRange(saves, saves.of);
-  const between = range === noInterval ? range : `between ${range.replace(" to ", " and ")}`;
+  const isOfTwo = range !== noInterval && saves.low !== 0;
+  const between = isOfTwo ? `between ${range.replace(" to ", " and ")}` : range;
   return `${shareOfText(saves)}, ${between}${storedText(saves)}`;
 }
 

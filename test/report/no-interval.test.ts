@@ -10,6 +10,7 @@ import { options } from "./sample.ts";
 
 test("an interval is told down to a loss of the time itself", () => {
   expect(savingRange({ low: -41, high: 12 }, 41)).toBe("-41 to 12 µs");
+  expect(savingRange({ low: 0, high: 12 }, 41)).toBe("up to 12 µs");
   expect(savingRange({ low: -42, high: -12 }, 41)).toBe("-42 to -12 µs");
   expect(savingRange({ low: -42, high: 12 }, 41)).toBe("no interval: as wide as the time itself");
 });
