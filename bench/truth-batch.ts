@@ -3,7 +3,7 @@
  *
  *     node scripts/run.mjs bench/truth-batch.ts > bench/results/truth-batch.md
  *
- * bench/results/truth-batch-rows.jsonl, one after another on one H100: ../shared/peers/onnx_torch.py (`--modes fp16,compile --dim batch=32`), and
+ * bench/results/truth-batch-rows.jsonl, one after another on one H200: ../shared/peers/onnx_torch.py (`--modes fp16,compile --dim batch=32`), and
  * `tc-lint bench --precision fp16 --no-fix --dim batch=32` as mode `tc-runtime`.
  */
 import { readFileSync } from "node:fs";
@@ -28,8 +28,8 @@ const stackOf = { fp16: "cudnn", compile: "inductor", "tc-runtime": "tc-runtime"
   StackId
 >;
 const zoo = join(process.cwd(), "..", "shared", "zoo");
-const gpu = findGpu("h100");
-if (gpu === undefined) throw new Error("the H100's row is missing");
+const gpu = findGpu("h200");
+if (gpu === undefined) throw new Error("the H200's row is missing");
 const cost = createCostModel({ inModels: true });
 const rows = readFileSync(join("bench", "results", "truth-batch-rows.jsonl"), "utf8")
   .trim()
@@ -53,7 +53,7 @@ console.log(
     "",
     "`node scripts/run.mjs bench/truth-batch.ts > bench/results/truth-batch.md`",
     "",
-    "The zoo's exports that leave the batch open, in FP16 on an H100, one after another. Nothing was fitted to these rows. At this batch",
+    "The zoo's exports that leave the batch open, in FP16 on an H200, one after another. Nothing was fitted to these rows. At this batch",
     "`--fix --dim batch=32` finds nothing that is sure to gain on the default stack, and writes none of them.",
     "",
     ...(["fp16", "compile", "tc-runtime"] as const).flatMap((mode) =>
