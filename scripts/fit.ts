@@ -6,15 +6,18 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { isMainThread } from "node:worker_threads";
 import { type Figures, figuresOf, groupsOf, type Outcome, tableOf } from "../bench/pair-figures.ts";
 import type { CommittedCalibration } from "../src/cost/calibration.ts";
 import type { Family } from "../src/cost/sketch.ts";
 import { at } from "./fit/bins.ts";
 import { type Inputs, loadSamples } from "./fit/data.ts";
-import { type FamilyResult, familyResult, learnFamily } from "./fit/family.ts";
+import { type FamilyResult, familyResult } from "./fit/family.ts";
 import { figure, type Panel } from "./fit/figure.ts";
 import { withFigures } from "./fit/markdown.ts";
 import { moduleText } from "./fit/pack.ts";
+import { serveTasks, TrainingPool } from "./fit/parallel.ts";
 import {
   changeOutcomes,
   type ErrorFigures,
@@ -31,20 +34,30 @@ const reportFile = "src/cost/fit-report.json";
 
 type Results = Readonly<Record<Family, FamilyResult>>;
 
-function main(): void {
-  const inputs = loadSamples();
-  if (inputs === undefined) throw new Error("the shared measurements are not beside the repository");
-  const fitOne = (family: Family) => {
+async function main(inputs: Inputs): Promise<void> {
+  const pool = new TrainingPool(fileURLToPath(import.meta.url));
+  const fitOne = async (family: Family) => {
     const samples = inputs.samples.filter((sample) => sample.family === family);
-    return familyResult(samples, learnFamily(family, samples));
+    return { samples, learned: await pool.learn(family, samples.length) };
+  };
+  // What takes longest first.
+  const families: readonly Family[] = ["conv", "gemm", "attention", "walk", "traffic", "recurrent"];
+  const fits = new Map(
+    await Promise.all(families.map(async (family) => [family, await fitOne(family)] as const)),
+  );
+  await pool.close();
+  const resultOf = (family: Family) => {
+    const fit = fits.get(family);
+    if (fit === undefined) throw new Error(`${family} was not fitted`);
+    return familyResult(fit.samples, fit.learned);
   };
   const results: Results = {
-    gemm: fitOne("gemm"),
-    conv: fitOne("conv"),
-    attention: fitOne("attention"),
-    traffic: fitOne("traffic"),
-    walk: fitOne("walk"),
-    recurrent: fitOne("recurrent"),
+    gemm: resultOf("gemm"),
+    conv: resultOf("conv"),
+    attention: resultOf("attention"),
+    traffic: resultOf("traffic"),
+    walk: resultOf("walk"),
+    recurrent: resultOf("recurrent"),
   };
   const calibration = calibrationOf(results);
   writeFileSync(coefficientsFile, moduleText(calibration));
@@ -188,4 +201,7 @@ function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-main();
+const inputs = loadSamples();
+if (inputs === undefined) throw new Error("the shared measurements are not beside the repository");
+if (isMainThread) await main(inputs);
+else serveTasks(inputs.samples);

@@ -71,21 +71,18 @@ function predictWith({ coefficients, forest }: Trained, sample: Sample): number 
   return microseconds * Math.exp(predict(forest, features));
 }
 
-/** Microseconds for every sample in a fold, by a model trained on the other folds and the extra samples. */
-export function crossPredict(
+/** Microseconds by sample: of the fold's, by a model trained on the other folds and the extra samples; 0 elsewhere. */
+export function predictFold(
   family: Family,
   samples: readonly Sample[],
   foldOf: Int8Array,
+  fold: number,
   start: Coefficients,
   options: BoostOptions,
 ): Float64Array {
-  const predicted = new Float64Array(samples.length);
-  for (let fold = 0; fold < folds; fold++) {
-    const known = samples.filter((_, index) => foldOf[index] !== fold);
-    const trained = trainFamily(family, known, start, { ...options, seed: options.seed + fold }, 3);
-    for (const [index, sample] of samples.entries()) {
-      if (foldOf[index] === fold) predicted[index] = predictWith(trained, sample);
-    }
-  }
-  return predicted;
+  const known = samples.filter((_, index) => foldOf[index] !== fold);
+  const trained = trainFamily(family, known, start, { ...options, seed: options.seed + fold }, 3);
+  return Float64Array.from(samples, (sample, index) =>
+    foldOf[index] === fold ? predictWith(trained, sample) : 0,
+  );
 }

@@ -44,6 +44,9 @@ const extraFiles = [
   "h200-pairs-seed13",
   "h200-pairs-seed14",
   "h200-pairs-seed16",
+  "h200-pairs-seed18",
+  "h200-pairs-seed19",
+  "h200-pairs-seed20",
 ].map((name) => `bench/measurements/${name}.jsonl`);
 
 /** Of the first of these the operators' shares stand for a pattern in FP16; the others repeat shapes for their FP32. */

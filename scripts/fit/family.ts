@@ -5,7 +5,7 @@ import type { Coefficients } from "../../src/cost/terms.ts";
 import { searchCoefficients, sketchOf } from "./analytic.ts";
 import { at } from "./bins.ts";
 import { type BoostOptions, train } from "./boost.ts";
-import { crossPredict, foldsOf, type Trained, trainFamily } from "./crossval.ts";
+import { foldsOf, predictFold, type Trained, trainFamily } from "./crossval.ts";
 import type { Sample } from "./data.ts";
 import {
   type CrossValidation,
@@ -36,8 +36,8 @@ const boost: BoostOptions = {
 const deep: BoostOptions = { ...boost, featureShare: 0.6, learningRate: 0.07 };
 
 const optionsOf: Readonly<Record<Family, BoostOptions>> = {
-  gemm: { ...deep, rounds: 300, leaves: 95 },
-  conv: { ...deep, rounds: 450, leaves: 95, learningRate: 0.05 },
+  gemm: { ...deep, rounds: 450, leaves: 127, learningRate: 0.055 },
+  conv: { ...deep, rounds: 700, leaves: 150, learningRate: 0.045 },
   attention: { ...deep, leaves: 31, featureShare: 0.8, learningRate: 0.06 },
   traffic: { ...boost, rounds: 300, leaves: 16 },
   walk: { ...boost, rounds: 100, leaves: 12 },
@@ -59,15 +59,23 @@ export interface FamilyResult {
   readonly analytic: Range;
 }
 
-export function learnFamily(family: Family, samples: readonly Sample[]): Learned {
-  const started = Date.now();
-  const foldOf = foldsOf(samples, pairsOf(samples), 1);
+export function startOf(family: Family, samples: readonly Sample[]): Coefficients {
   const some = samples.filter((_, index) => index % Math.ceil(samples.length / 4000) === 0);
-  const start = searchCoefficients(family, some, firstGuess, 60);
-  const predicted = crossPredict(family, samples, foldOf, start, optionsOf[family]);
-  const trained = trainFamily(family, samples, start, optionsOf[family], 0);
-  console.log(`${family}: ${samples.length} samples, ${((Date.now() - started) / 1000).toFixed(0)} s`);
-  return { start, predicted, trained };
+  return searchCoefficients(family, some, firstGuess, 60);
+}
+
+/** Of all samples, as the table gets it. */
+export function trainAll(family: Family, samples: readonly Sample[], start: Coefficients): Trained {
+  return trainFamily(family, samples, start, optionsOf[family], 0);
+}
+
+export function predictFoldOf(
+  family: Family,
+  samples: readonly Sample[],
+  start: Coefficients,
+  fold: number,
+): Float64Array {
+  return predictFold(family, samples, foldsOf(samples, pairsOf(samples), 1), fold, start, optionsOf[family]);
 }
 
 export function familyResult(

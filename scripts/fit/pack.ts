@@ -8,7 +8,7 @@ const leaf = 255;
 
 export function pack(forest: Forest): PackedForest {
   const nodes = forest.trees.flat();
-  const largest = Math.max(...nodes.map(({ value }) => Math.abs(value)), 1e-9);
+  const largest = nodes.reduce((most, { value }) => Math.max(most, Math.abs(value)), 1e-9);
   // Seven digits: the committed text stays the same when the last bit of a sum does not.
   const step = Number((largest / 127).toPrecision(7));
   const used = forest.thresholds.map(() => new Set<number>());

@@ -48,7 +48,7 @@ const changeOptions: BoostOptions = {
  * Of ratios, what lies beyond the ends out of fold, by models that saw four fifths of the data; of fresh pairs, priced by one that saw all, fewer:
  * those that save less than the lower end says, and more than the upper one. The former decides what is claimed.
  */
-export const ratioTails = { less: 0.1, more: 0.05 };
+export const ratioTails = { less: 0.12, more: 0.05 };
 /** Of savings in microseconds. */
 const enclosed = 0.9;
 

@@ -29,15 +29,18 @@ const leafBin = 256;
 /** Trees that are walked at once: their loads do not wait for each other. */
 const lanes = 4;
 
+/** Of a node's word, from its lowest bit: the distance of the right child, the bin above it, the feature above that. */
+const distanceBits = 12;
+const featureShift = distanceBits + 8;
+const mostDistance = 2 ** distanceBits - 1;
+
 export class Forest {
   readonly #thresholds: readonly Float32Array[];
   readonly #base: number;
   readonly #step: number;
-  /** Of trees, the shallow ones first, filled up to whole groups of `lanes` with the last node, which is a leaf. */
+  /** Of trees, filled up to whole groups of `lanes` with the last node, which is a leaf. */
   readonly #roots: Int32Array;
-  /** How deep the deepest tree of a group is. */
-  readonly #depths: Uint8Array;
-  /** feature << 16 | bin << 8 | distance of the right child, 0 for a leaf: one load a step. */
+  /** Feature, bin and distance of the right child, 0 for a leaf: one load a step. */
   readonly #nodes: Int32Array;
   /** What the leaves that fill the last group up add. */
   readonly #offset: number;
@@ -50,22 +53,18 @@ export class Forest {
     this.#step = packed.step;
     const bytes = nodeBytes(packed);
     this.#nodes = new Int32Array(bytes.length >> 1);
-    const depths = new Uint8Array(this.#nodes.length);
-    const trees = this.#link(bytes, packed.counts.length, depths);
+    const trees = this.#link(bytes, packed.counts.length);
     if (trees.length < packed.trees) throw new Error("forest table: a tree is cut short");
     if (trees.length > packed.trees) throw new Error("forest table: trees and nodes do not match");
-    trees.sort((a, b) => (depths[a] ?? 0) - (depths[b] ?? 0));
-    const groups = Math.ceil(trees.length / lanes);
-    this.#roots = new Int32Array(groups * lanes).fill(this.#nodes.length - 1);
+    const filled = Math.ceil(trees.length / lanes) * lanes;
+    this.#roots = new Int32Array(filled).fill(this.#nodes.length - 1);
     this.#roots.set(trees);
-    this.#depths = new Uint8Array(groups);
-    for (const [index, root] of trees.entries()) this.#depths[Math.floor(index / lanes)] = depths[root] ?? 0;
     const fill = leafValue(this.#nodes.at(-1) ?? 0);
-    this.#offset = 128 * trees.length + fill * (groups * lanes - trees.length);
+    this.#offset = 128 * trees.length + fill * (filled - trees.length);
   }
 
-  /** Writes nodes and how deep their trees are, from the last one on: what follows a node is then known. Returns the roots. */
-  #link(bytes: Uint8Array, features: number, depths: Uint8Array): Int32Array {
+  /** Writes nodes, from the last one on: what follows a node is then known. Returns the roots. */
+  #link(bytes: Uint8Array, features: number): Int32Array {
     const nodes = this.#nodes;
     if (bytes.length !== 2 * nodes.length) throw new Error("forest table: a tree is cut short");
     // Roots of whole trees behind a node, the nearest last: at most one in two nodes.
@@ -77,14 +76,11 @@ export class Forest {
       if (feature !== leafMark) {
         if (feature >= features) throw new Error("forest table: no such feature");
         if (count < 2) throw new Error("forest table: a tree is cut short");
-        const left = roots[count - 1] ?? 0;
-        const right = roots[count - 2] ?? 0;
+        distance = (roots[count - 2] ?? 0) - index;
         count -= 2;
-        distance = right - index;
-        if (distance > 255) throw new Error("forest table: a tree is too large");
-        depths[index] = 1 + Math.max(depths[left] ?? 0, depths[right] ?? 0);
+        if (distance > mostDistance) throw new Error("forest table: a tree is too large");
       }
-      nodes[index] = (feature << 16) | ((bytes[2 * index + 1] ?? 0) << 8) | distance;
+      nodes[index] = (feature << featureShift) | ((bytes[2 * index + 1] ?? 0) << distanceBits) | distance;
       roots[count++] = index;
     }
     return roots.slice(0, count);
@@ -99,20 +95,25 @@ export class Forest {
     return this.#base + (this.#sum() - this.#offset) * this.#step;
   }
 
-  /** Of all leaves, as bytes. No step of a walk depends on a comparison that the CPU would have to guess. */
+  /** Of all leaves, as bytes. No step of a walk depends on a comparison that the CPU would have to guess, but whether it is the last of its group. */
   #sum(): number {
-    const [nodes, bins, roots, depths] = [this.#nodes, this.#bins, this.#roots, this.#depths];
+    const [nodes, bins, roots] = [this.#nodes, this.#bins, this.#roots];
     let sum = 0;
-    for (let group = 0; group < depths.length; group++) {
-      let a = roots[lanes * group] ?? 0;
-      let b = roots[lanes * group + 1] ?? 0;
-      let c = roots[lanes * group + 2] ?? 0;
-      let d = roots[lanes * group + 3] ?? 0;
-      for (let left = depths[group] ?? 0; left > 0; left--) {
-        a += strideOf(nodes[a] ?? 0, bins);
-        b += strideOf(nodes[b] ?? 0, bins);
-        c += strideOf(nodes[c] ?? 0, bins);
-        d += strideOf(nodes[d] ?? 0, bins);
+    for (let tree = 0; tree < roots.length; tree += lanes) {
+      let a = roots[tree] ?? 0;
+      let b = roots[tree + 1] ?? 0;
+      let c = roots[tree + 2] ?? 0;
+      let d = roots[tree + 3] ?? 0;
+      for (let moved = 1; moved !== 0; ) {
+        const ofA = strideOf(nodes[a] ?? 0, bins);
+        const ofB = strideOf(nodes[b] ?? 0, bins);
+        const ofC = strideOf(nodes[c] ?? 0, bins);
+        const ofD = strideOf(nodes[d] ?? 0, bins);
+        a += ofA;
+        b += ofB;
+        c += ofC;
+        d += ofD;
+        moved = ofA | ofB | ofC | ofD;
       }
       sum += leafValue(nodes[a] ?? 0) + leafValue(nodes[b] ?? 0);
       sum += leafValue(nodes[c] ?? 0) + leafValue(nodes[d] ?? 0);
@@ -123,12 +124,12 @@ export class Forest {
 
 /** How far the next node on a walk is: 1 to the left, where the bin is at most the node's, and the node's distance to the right. */
 function strideOf(node: number, bins: Uint16Array): number {
-  const isRight = (((node >> 8) & 255) - (bins[node >> 16] ?? 0)) >> 31;
-  return 1 + (((node & 255) - 1) & isRight);
+  const isRight = (((node >> distanceBits) & 255) - (bins[node >> featureShift] ?? 0)) >> 31;
+  return 1 + (((node & mostDistance) - 1) & isRight);
 }
 
 function leafValue(node: number): number {
-  return (node >> 8) & 255;
+  return (node >> distanceBits) & 255;
 }
 
 function nodeBytes({ nodes, deflated = false }: PackedForest): Buffer {
