@@ -16,7 +16,10 @@ export interface Fusion {
    * them); chains of elementwise operators; activations, norms and (where slices are no views) splits that exporters write out; nothing.
    */
   readonly elementwise: "loops" | "chains" | "patterns" | "none";
-  /** softmax(Q·Kᵀ)·V written as separate operators becomes one kernel, which reads heads wherever they lie. */
+  /**
+   * softmax(Q·Kᵀ)·V written as separate operators becomes one kernel, which reads heads wherever they lie. Inductor has patterns for some spellings, and none
+   * for those that exporters write: of 16 files none was joined (bench/measurements/h200-inductor-launches.jsonl).
+   */
   readonly attention: boolean;
   /** Slices, splits and expansions are views that the next kernel reads through. */
   readonly views: boolean;
@@ -194,6 +197,7 @@ const rows = {
     float32: asPyTorch,
     fuses: {
       ...fusesAll,
+      attention: false,
       activation: false,
       residual: false,
       elementwise: "loops",

@@ -7,9 +7,9 @@ import { chainWork } from "../workload/traffic.ts";
 import type { WrittenOut } from "../workload/written-out.ts";
 import { type LintContext, type Saving, type Step, scale } from "./context.ts";
 
-/** A stack that sees attention in its nodes, and joins chains, sees norms and activations too. */
+/** A stack that joins chains computes norms and activations in one kernel, however they are spelt. */
 export function recognisesPatterns({ fuses }: Stack): boolean {
-  return (fuses.elementwise === "chains" || fuses.elementwise === "loops") && fuses.attention;
+  return fuses.elementwise === "chains" || fuses.elementwise === "loops";
 }
 
 export interface FusedSaving {
