@@ -141,8 +141,7 @@ function authorWay(step: AccountStep, isBrief: boolean): string {
   const { written, restsOn } = step;
   const where = isBrief ? "in network or export" : "in the network or its export";
   if (written === undefined || restsOn === undefined) return `${where}${ifInHalf(step)}`;
-  const stored = written.microseconds > 0 ? `as stored ${writtenTimes(written)}` : "nothing as stored";
-  return `if in ${precisionNames[restsOn]}; ${stored}`;
+  return `if in ${precisionNames[restsOn]}; as stored ${writtenTimes(written)}`;
 }
 
 /** What is told of a file in half that no command is sure to gain by. */
