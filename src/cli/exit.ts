@@ -79,7 +79,7 @@ function placesText(places: readonly string[]): string {
   return `${all.slice(0, mostNamed).map(printable).join("; ")}${more}`;
 }
 
-/** ` (m.onnx: --fix --unsafe-fixes makes 167 µs of …)`: of the first of them whose gain `--fix` would take away. It is no entry of the list. */
+/** ` (m.onnx: take --fix --precision fp16 instead of …)`: of the first of them whose gain `--fix` would take away. It is no entry of the list. */
 function firstText(models: LintReport["models"]): string {
   for (const { path, account } of models) {
     const first = takenFirstText(account);

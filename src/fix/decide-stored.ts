@@ -16,6 +16,7 @@ import { commandOf } from "./choice.ts";
 import { left, noFaster, type SafeFix, withoutInside } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
+import { repairedText } from "./proposed-sizes.ts";
 import { savedByPass } from "./saved.ts";
 
 /**
@@ -73,10 +74,11 @@ export function decideStored(
     const asStored = { fixed: left(original, declined), after: before, change: noChange, ...why };
     return { inTarget: isMade ? safe : asStored, asStored };
   };
-  const why = whyLeft(written, undefined);
+  const repaired = repairedText(before, safe.after);
+  const why = whyLeft(written, repaired, undefined);
   // Made in half all the same, it may cost more there than it saves.
   const isNamed = isMade && half.gainsBelow(written.after, leftFor(why, isMade), false);
-  return isNamed ? leftFor(whyLeft(written, commandOf(precision)), true) : leftFor(why, false);
+  return isNamed ? leftFor(whyLeft(written, repaired, commandOf(precision)), true) : leftFor(why, false);
 }
 
 /** Why what the solver would do is not done to the model as a whole, and what is known of it. */
@@ -108,9 +110,10 @@ export function inTargetText({ target: { precision } }: Pick<Workload, "target">
   return `in ${precision.toUpperCase()}`;
 }
 
-/** `command`: what makes it in half, in a file that is sure to gain; `where`: in what the repaired model was looked at. */
+/** `repaired` says what the figures are of; `command`: what makes it in half, in a file that is sure to gain; `where` it was looked at. */
 export function whyLeft(
   written: WrittenSaving,
+  repaired: string,
   command: string | undefined,
   where = "in the types that it stores",
 ): string {
@@ -120,5 +123,5 @@ export function whyLeft(
       ? `saves less than --min-saving: predicted ${duration(after + microseconds)} → ${duration(after)}`
       : noFaster(written);
   const instead = command === undefined ? "" : `; ${command} makes it, in half`;
-  return `${where} the repaired model ${why}${instead}`;
+  return `${where} ${repaired} ${why}${instead}`;
 }

@@ -18,6 +18,7 @@ import { halfNotes, leftFloat } from "./left-float.ts";
 import { contextOf } from "./pass-context.ts";
 import { changesTypes, type FixedModel, type FixNote, type FixSettings, unchanged } from "./pipeline.ts";
 import { asStored, priced } from "./prices.ts";
+import { repairedText } from "./proposed-sizes.ts";
 import { inTurn, runToFixedPoint } from "./rounds.ts";
 import { asksForLayout, asWritten, isTimedAsStored, keepsTypes } from "./stored-types.ts";
 import { type Beside, isSureGain, isSureInHalf } from "./sure-gain.ts";
@@ -96,7 +97,8 @@ function floatInLayout(
   const where = plain.fixed.changed ? "in NHWC and the types that it stores" : undefined;
   const { precision } = settings.target;
   const isNamed = isHalf(precision) && namedHalf.gainsBelow(saves.after, fixes, true);
-  const declined = whyNotPadded(saves, isNamed ? commandOf(precision, true) : undefined, where);
+  const repaired = repairedText(stored.after, inTarget.after);
+  const declined = whyNotPadded(saves, repaired, isNamed ? commandOf(precision, true) : undefined, where);
   const { fixed } = stored;
   return {
     ...plain,

@@ -14,6 +14,7 @@ import type { Workload } from "../workload/workload.ts";
 import { repairedBehindLayout } from "./behind-layout.ts";
 import { type FixedModel, type FixNote, type FixSettings, proposalOf, unchanged } from "./pipeline.ts";
 import { priced } from "./prices.ts";
+import { repairedText } from "./proposed-sizes.ts";
 import { runToFixedPoint } from "./rounds.ts";
 
 export interface SafeFix {
@@ -133,7 +134,7 @@ function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): 
   const declined =
     low > 0
       ? "below --min-saving in the whole model"
-      : `the repaired model ${noFaster({ microseconds, low, high, after: after.timeline.microseconds })}`;
+      : `${repairedText(before, after)} ${noFaster({ microseconds, low, high, after: after.timeline.microseconds })}`;
   return {
     ...nothing,
     declined,

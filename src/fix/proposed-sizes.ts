@@ -21,3 +21,23 @@ export function sizesIn(proposed: Workload): ProposedSizes {
     return JSON.stringify(own) === JSON.stringify(sizes) ? undefined : own;
   };
 }
+
+/** `the repaired model (13 layers change together)`: beside figures that are of all of them, and of no single entry's. */
+export function repairedText(before: Workload, after: Workload): string {
+  const count = changedLayers(before, after);
+  return `the repaired model${count > 1 ? ` (${count} layers change together)` : ""}`;
+}
+
+/** Those that go, as several that become one, and those whose sizes do. */
+function changedLayers(before: Workload, after: Workload): number {
+  const [from, to] = [before, after].map(sizesByLabel);
+  return [...(from ?? [])].filter(([label, sizes]) => to?.get(label) !== sizes).length;
+}
+
+function sizesByLabel({ products }: Workload): ReadonlyMap<string, string> {
+  const inMain = products.filter(({ scope }) => scope.isMain);
+  const byLabel = groupBy(inMain, ({ node }) => labelOf(node));
+  return new Map(
+    [...byLabel].map(([label, own]) => [label, JSON.stringify(own.map(({ sizes }) => sizes))] as const),
+  );
+}

@@ -18,6 +18,7 @@ import {
 } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import { shareOutCopies } from "./copies.ts";
+import { countedOf } from "./counted.ts";
 import { describe, identityOf } from "./describe.ts";
 import { commandOf } from "./ends.ts";
 import {
@@ -43,6 +44,8 @@ import { claimedTime, keepWithinBranches, savesOf } from "./share-out.ts";
 export interface Entry {
   readonly group: FindingGroup;
   readonly findings: readonly Finding[];
+  /** Before its saving counts. */
+  readonly base: Severity;
   /** Set where its findings are told to nobody. */
   readonly isUntold?: true | undefined;
 }
@@ -113,7 +116,7 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
       stands === "listed" || (!estimated.includes(named) && account.some((each) => each.step === named));
     const step = isPart ? named : null;
     const report = groupReport({ ...group, step, command }, severity, findings, context);
-    const entry = { group: report, findings, isUntold: group.isUntold };
+    const entry = { group: report, findings, base: group.base, isUntold: group.isUntold };
     (stands === "listed" ? listed : unlisted).push(entry);
   }
   const ranked = (entries: Entry[]) => entries.sort((a, b) => byImportance(a.group, b.group));
@@ -121,15 +124,6 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
 }
 
 type Counted = { -readonly [K in keyof CountedFindings]: CountedFindings[K] };
-
-/** With `more` findings of a rule. */
-export function countedOf(
-  byRule: CountedFindings["byRule"],
-  code: string,
-  more: number,
-): Readonly<Record<string, number>> {
-  return { ...byRule, [code]: (byRule?.[code] ?? 0) + more };
-}
 
 function count(counted: Counted, group: Group, stands: Standing): void {
   const saved = Math.max(0, group.saves?.microseconds ?? 0);

@@ -299,7 +299,7 @@ export interface ModelReport {
   readonly suppressions?: readonly SuppressedFinding[];
   /** Of groups that save less than the threshold. */
   readonly belowThreshold: CountedFindings;
-  /** Of groups whose interval reaches zero: they may save nothing, so nothing is claimed. */
+  /** Of groups that may save nothing, so that nothing is claimed: their interval reaches zero, or no command stores the half that they rest on. */
   readonly uncertain: CountedFindings;
   /** What these two count; only where it was asked for (`--verbose`). */
   readonly unlisted?: {

@@ -1,9 +1,10 @@
 /** @file A threshold that is above what is solved for hides entries, and changes nothing about any: neither its saving nor the account. */
 import { groupBy } from "../ir/group.ts";
 import { byImportance } from "../ir/importance.ts";
+import { withEntries } from "./counted.ts";
 import { messageWithOthers, together } from "./group.ts";
-import { countedOf, type Judged } from "./judge.ts";
-import type { CountedFindings, Finding, FindingGroup, Severity } from "./result.ts";
+import type { Judged } from "./judge.ts";
+import type { Finding, FindingGroup, Severity } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 
 type Entry = Judged["listed"][number];
@@ -32,7 +33,7 @@ export function withoutSmall(told: Judged, { leastListed = 0, layers, verbose }:
     ...told,
     listed: listed.sort(inOrder),
     unlisted: [...told.unlisted, ...hidden].sort(inOrder),
-    below: { ...added(told.below, hidden), ...(hidesFix ? { hidesFix } : {}) },
+    below: { ...withEntries(told.below, hidden), ...(hidesFix ? { hidesFix } : {}) },
     described: isAll ? told.described : told.described.filter((finding) => !findings.has(finding)),
   };
 }
@@ -74,20 +75,6 @@ function joinedOf(parts: readonly Entry[]): Entry {
       findings: ranked.flatMap((part) => part.group.findings),
     },
     findings: ranked.flatMap((part): readonly Finding[] => part.findings),
-  };
-}
-
-function added(below: CountedFindings, hidden: readonly Entry[]): CountedFindings {
-  const saved = hidden.reduce((sum, { group }) => sum + Math.max(0, group.saves?.microseconds ?? 0), 0);
-  const count = hidden.reduce((sum, { findings }) => sum + findings.length, 0);
-  const byRule = hidden.reduce(
-    (counts, { group, findings }) => countedOf(counts, group.code, findings.length),
-    below.byRule,
-  );
-  return {
-    ...below,
-    count: below.count + count,
-    microseconds: below.microseconds + saved,
-    ...(byRule === undefined ? {} : { byRule }),
+    base: first.base,
   };
 }

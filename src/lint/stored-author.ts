@@ -5,11 +5,13 @@ import { byImportance } from "../ir/importance.ts";
 import { labelOf } from "../ir/model.ts";
 import type { WrittenSaving } from "../workload/account.ts";
 import type { LintContext } from "./context.ts";
+import { withEntries } from "./counted.ts";
 import { withDeclined } from "./declined.ts";
 import { type Group, Groups, type RawFinding, sharesOf, standingOf, stepOf } from "./group.ts";
 import type { Entry, Judged } from "./judge.ts";
 import type { Finding, SavingReport, StoredSaving } from "./result.ts";
 import { claimedTime, keepWithinBranches, savesOf, withoutIdle } from "./share-out.ts";
+import { accountOfTold } from "./told.ts";
 
 /** How the file as it is stored is looked at: behind what commands leave of it, by the same rules. */
 export interface AsStored {
@@ -19,26 +21,63 @@ export interface AsStored {
   readonly minSaving: number;
 }
 
-/** The author's step, and its findings, with what they save of that file. */
+/**
+ * The author's step, and its findings, with what they save of that file. What saves nothing of it is only counted: no file gains by it that is there, or
+ * that anybody is told to write.
+ */
 export function withStoredAuthor(judged: Judged, { context: contextOf, look, minSaving }: AsStored): Judged {
-  const author = judged.account.find(({ step, restsOn }) => step === "author" && restsOn !== undefined);
-  if (author === undefined) return judged;
-  const layout = judged.account.find(({ step }) => step === "layout");
+  const { account, listed } = judged;
+  if (!account.some(({ step, restsOn }) => step === "author" && restsOn !== undefined)) return judged;
+  const layout = account.find(({ step }) => step === "layout");
   const context = contextOf(layout && (layout.setting === undefined ? "command" : "setting"));
-  const isOfAuthor = ({ group }: Entry) => group.step === "author";
   // The row is of what is told: what is sure to gain as stored alone is for `--precision as-is`.
-  const told = new Set(judged.listed.filter(isOfAuthor).flatMap(({ findings }) => findings.map(keyOf)));
+  const told = new Set(listed.filter(isOfAuthor).flatMap(({ findings }) => findings.map(keyOf)));
   const found = look(context).filter((finding) => told.has(rawKey(finding)));
   const claimed = claimedIn(context, found, minSaving);
   const saves = combineSavings(claimed.flatMap((group) => group.saves ?? []));
   const after = context.timeline.microseconds - saves.microseconds;
   const written: WrittenSaving = { ...saves, after };
-  const account = judged.account.map((step) => (step === author ? { ...step, written } : step));
   const stored = storedSavings(claimed);
-  const listed = judged.listed
-    .map((entry) => (isOfAuthor(entry) ? ofEntry(entry, stored) : entry))
-    .sort((a, b) => byImportance(a.group, b.group));
-  return { ...judged, account, listed };
+  const all = listed.map((entry) => (isOfAuthor(entry) ? ofEntry(entry, stored) : entry));
+  const sure = all.filter((entry) => !isUnsure(entry)).sort((a, b) => byImportance(a.group, b.group));
+  const rows = sure.length < all.length ? accountOfTold(account, sure, ["author"]) : account;
+  return {
+    ...judged,
+    account: rows.map((step) => (step.step === "author" ? { ...step, written } : step)),
+    listed: sure,
+    ...withUnsure(judged, all.filter(isUnsure)),
+  };
+}
+
+function isOfAuthor({ group }: Entry): boolean {
+  return group.step === "author";
+}
+
+function isUnsure({ group: { saves } }: Entry): boolean {
+  return saves?.asStored !== undefined && saves.asStored.low <= 0;
+}
+
+function withUnsure(
+  { uncertain, unlisted }: Judged,
+  unsure: readonly Entry[],
+): Pick<Judged, "uncertain" | "unlisted"> {
+  const told = unsure.filter(({ isUntold }) => isUntold !== true);
+  if (told.length === 0) return { uncertain, unlisted };
+  const all = [...unlisted, ...told.map(asUnlisted)];
+  return {
+    uncertain: withEntries(uncertain, told),
+    unlisted: all.sort((a, b) => byImportance(a.group, b.group)),
+  };
+}
+
+/** A part of no step, as all that is counted of one that adds up what is listed; no surer than the half that it rests on. */
+function asUnlisted({ group, findings, base: severity }: Entry): Entry {
+  const unsure = (saves: SavingReport | null) => saves && { ...saves, low: Math.min(0, saves.low) };
+  return {
+    group: { ...group, severity, step: null, saves: unsure(group.saves) },
+    findings: findings.map((finding) => ({ ...finding, severity, saves: unsure(finding.saves) })),
+    base: severity,
+  };
 }
 
 /** As the account claims it of other files. */
@@ -85,19 +124,17 @@ function keyOf({ code, graph, node }: Pick<Finding, "code" | "graph" | "node">):
   return [code, graph, node].join("\u0000");
 }
 
-function ofEntry({ group, findings, isUntold }: Entry, stored: ReadonlyMap<string, StoredSaving>): Entry {
+function ofEntry(entry: Entry, stored: ReadonlyMap<string, StoredSaving>): Entry {
+  const { group, findings } = entry;
   const savings = findings.map((finding) => stored.get(keyOf(finding)) ?? none);
   const whole = savings.reduce((sum, each) => added(sum, each), none);
-  // No file that anybody is told to write, nor the one that is there, gains by it: that fails no run.
-  const severity = group.severity === "error" && whole.low <= 0 ? "warn" : group.severity;
   const told = findings.map((finding, index) => ({
     ...finding,
-    severity,
     saves: asStored(finding.saves, savings[index] ?? none),
   }));
-  return { group: { ...group, severity, saves: asStored(group.saves, whole) }, findings: told, isUntold };
+  return { ...entry, group: { ...group, saves: asStored(group.saves, whole) }, findings: told };
 }
 
 function asStored(saves: SavingReport | null, stored: StoredSaving): SavingReport | null {
-  return saves === null ? null : { ...saves, asStored: stored };
+  return saves && { ...saves, asStored: stored };
 }

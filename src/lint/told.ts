@@ -21,7 +21,8 @@ function isTold({ isUntold }: Entry): boolean {
   return isUntold !== true;
 }
 
-function accountOfTold(
+/** Rows that are sums of findings, of those that are told; without those that none is a part of. */
+export function accountOfTold(
   account: readonly AccountStep[],
   told: readonly Entry[],
   estimated: readonly AccountStepName[],

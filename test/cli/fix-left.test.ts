@@ -137,7 +137,7 @@ describe("a product that --fix leaves off the multiple", () => {
     ]);
     // Decided in half, told as stored.
     const reason =
-      /in FP16 below --min-saving; as stored padding, with what it costs around it, saves [\d.]+ % of the model's time/;
+      /in FP16 below --min-saving; as stored padding(?: \d+ products together)?, with what it costs around (?:it|them), saves [\d.]+ % of the model's time/;
     for (const { message } of left) expect(message).toMatch(reason);
     expect(text).toMatch(reason);
     expect(text.match(/left {3}TC101 "first", "second"/g)).toHaveLength(1);

@@ -31,7 +31,7 @@ const files = {
 };
 
 const told =
-  /^in FP16 the repaired model may be no faster: predicted .*; as stored ([\d.]+) µs → ([\d.]+) µs$/;
+  /^in FP16 the repaired model(?: \(\d+ layers change together\))? may be no faster: predicted .*; as stored ([\d.]+) µs → ([\d.]+) µs$/;
 const sumOf = (times: readonly (number | null | undefined)[]) =>
   times.reduce<number>((sum, time) => sum + (time ?? 0), 0);
 /** Of figures that have three digits. */

@@ -1,6 +1,8 @@
 /** What is not done because it is not sure to gain says whether it may cost, is predicted to, or is sure to. */
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { fix } from "../../src/api/fix.ts";
 import { noFaster } from "../../src/fix/decide.ts";
+import { eachModel, zooModel } from "../zoo.ts";
 
 it.each([
   [
@@ -17,4 +19,19 @@ it.each([
   ],
 ])("%j", (written, text) => {
   expect(noFaster(written)).toBe(text);
+});
+
+describe.each(["cudnn", "inductor"] as const)("figures of a whole repair, on %s", (stack) => {
+  eachModel(["c3d", "misaligned_cnn", "seg_unet", "yolo_w0375"])(
+    "%s: say of how many layers",
+    async (name) => {
+      const { notes } = await fix(zooModel(name), { stack, dryRun: true });
+      const whole = notes.filter(({ message }) => message.includes("the repaired model"));
+      const nodes = new Set(whole.flatMap(({ node }) => node ?? []));
+      for (const { message } of whole) {
+        const [, count = "1"] = /the repaired model \((\d+) layers change together\)/.exec(message) ?? [];
+        expect(Number(count), message).toBeGreaterThanOrEqual(nodes.size);
+      }
+    },
+  );
 });

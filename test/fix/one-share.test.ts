@@ -44,7 +44,7 @@ describe("what safe fixes save", () => {
 });
 
 /** Of padding that is declined for what it saves with others, and with what it costs around them. */
-const tooLittle = /padding saves ([\d.]+) % of the model's time/;
+const tooLittle = /saves ([\d.]+) % of the model's time/;
 
 /** --min-saving. */
 const leastShare = 0.005;

@@ -76,7 +76,7 @@ eachModel(["swin_tiny"])("%s: the line is lint's, the hook's and the documentati
   );
   const line = takenFirstText(report.account) ?? "";
   expect(line).toMatch(
-    /^--fix --precision fp16 makes .* of this file; after --fix, --unsafe-fixes ends at .*$/,
+    /^take --fix --precision fp16 instead of --fix and --unsafe-fixes: ends at .*, not .*$/,
   );
   const whole = reportOf([report], "1.2.3");
   expect(renderText(whole, options)).toContain(`\n  ${line}\n`);

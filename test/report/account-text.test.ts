@@ -311,9 +311,6 @@ test("what an author saves of a file that nobody is told to store in half has th
   const wayOf = (step: AccountStep) => accountCells(step, [step])[3];
   const written = { microseconds: 4, low: 1, high: 6, after: 20 };
   expect(wayOf({ ...author, written })).toBe("if in FP16; as stored 24 µs → 20 µs");
-  expect(wayOf({ ...author, written: { microseconds: 0, low: 0, high: 0, after: 24 } })).toBe(
-    "if in FP16; nothing as stored",
-  );
   expect(wayOf(author)).toBe("in the network or its export, if in FP16");
   const saves = { microseconds: 10, low: 5, high: 12, share: 0.1, of: 20 };
   const stored = { microseconds: 4, low: 1, high: 6 };

@@ -77,7 +77,7 @@ export function explainer({
     const component = paying.of(product);
     if (component !== undefined && paying.isPadded(product))
       return component.savesMicroseconds < pricing.leastMicroseconds
-        ? asPart(product, component, paying, (whole) => tooLittle(whole, pricing, told))
+        ? asPart(product, component, paying, (whole) => tooLittle(component, whole, pricing, told))
         : otherAxis;
     for (const solved of [() => paying, atEnds]) {
       const unsure = solved().of(product);
@@ -160,13 +160,15 @@ const otherAxis: Reason = {
   message: "its other axes are padded; padding this one as well costs more than it saves",
 };
 
-function mayBeNothing(
-  { products: { length: count } }: Component,
-  { microseconds }: Whole,
-  told: RemainderInput["told"],
-): Reason {
-  const what = count > 1 ? `padding ${count} products together` : "padding";
-  const does = `${what}, with what it costs around ${count > 1 ? "them" : "it"},`;
+/** What a reason's figures are of: of all products that are padded together, where these are several. */
+function paddingText({ products: { length: count } }: Component): string {
+  return count > 1
+    ? `padding ${count} products together, with what it costs around them,`
+    : "padding, with what it costs around it,";
+}
+
+function mayBeNothing(component: Component, { microseconds }: Whole, told: RemainderInput["told"]): Reason {
+  const does = paddingText(component);
   const saves = `is predicted to ${microseconds < 0 ? "cost" : "save"} ${duration(Math.abs(microseconds))}`;
   const message =
     told === undefined
@@ -176,6 +178,7 @@ function mayBeNothing(
 }
 
 function tooLittle(
+  component: Component,
   { microseconds }: Whole,
   { leastMicroseconds, modelMicroseconds }: Pricing,
   told: RemainderInput["told"],
@@ -184,11 +187,11 @@ function tooLittle(
   if (told !== undefined) {
     const part = partOf(Math.abs(microseconds), told.pricing.modelMicroseconds);
     const saves = `${microseconds < 0 ? "costs" : "saves"} ${part} of the model's time`;
-    const message = `in ${told.decidedIn} below --min-saving; as stored padding, with what it costs around it, ${saves}`;
+    const message = `in ${told.decidedIn} below --min-saving; as stored ${paddingText(component)} ${saves}`;
     return { kind: "min-saving", message };
   }
   const [share, least] = [microseconds, leastMicroseconds].map((time) => partOf(time, modelMicroseconds));
-  const message = `below --min-saving: with what it costs around it, padding saves ${share} of the model's time, less than ${least}`;
+  const message = `below --min-saving: ${paddingText(component)} saves ${share} of the model's time, less than ${least}`;
   return { kind: "min-saving", message };
 }
 
