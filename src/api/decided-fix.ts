@@ -2,7 +2,7 @@
 import { invalidNode } from "../facts/invalid-node.ts";
 import { decideSafe, type SafeFix } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
-import { decideStored, declinedAsStored, type SafeFixes } from "../fix/decide-stored.ts";
+import { decideStored, declinedAsStored, type SafeFixes, whyUnsolved } from "../fix/decide-stored.ts";
 import { isHalfLeft } from "../fix/half-left.ts";
 import type { FixedModel, FixSettings } from "../fix/pipeline.ts";
 import { keepPriced, priced } from "../fix/prices.ts";
@@ -59,7 +59,11 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   };
   const made = { model, settings, fixes, ends };
   return {
-    ...decidedOf(fixes.inTarget, workload, made),
+    ...decidedOf(
+      { ...fixes.inTarget, whyUnsolved: whyUnsolved(fixes.inTarget, workload, settings, false) },
+      workload,
+      made,
+    ),
     needsHalf: fixes.asStored !== fixes.inTarget,
     alone: fixes.asStored.fixed.changed ? fixes.asStored : undefined,
     ...ends,
@@ -76,7 +80,10 @@ interface Made {
 }
 
 /** Why they are not made may be unknown: that of a file that is told otherwise. */
-type Told = Omit<SafeFix, "declined"> & { readonly declined?: string | undefined };
+type Told = Omit<SafeFix, "declined"> & {
+  readonly declined?: string | undefined;
+  readonly whyUnsolved?: (() => string) | undefined;
+};
 
 /** Of safe fixes, told of `file`: the model in the target's types, or in those that it stores. */
 function decidedOf(safe: Told, file: Workload, { model, settings }: Made) {
@@ -117,7 +124,12 @@ function asStoredOf(workload: Workload, made: Made): DecidedAsStored {
   const change = stored.fixed.changed ? changeBetween(file, after, settings.cost) : noChange;
   // What is left would save another time here.
   const left = declinedAsStored(stored, workload, settings);
-  const told = { ...stored, after, change, declined: left?.message, foregone: left?.foregone };
+  const unsolved = {
+    whyUnsolved: whyUnsolved(stored, workload, settings, true),
+    // Padding is decided for the half that a model is meant to run in, be it told as it is stored.
+    proposed: stored.proposed ?? stored.unsolved?.().proposed,
+  };
+  const told = { ...stored, ...unsolved, after, change, declined: left?.message, foregone: left?.foregone };
   const decided = decidedOf(told, file, { ...made, settings });
   const asDecided = counterpartIn(workload.products);
   return {

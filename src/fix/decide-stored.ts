@@ -13,7 +13,7 @@ import { pricedAt } from "../workload/priced-at.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { commandOf } from "./choice.ts";
-import { left, noFaster, type SafeFix, withoutInside } from "./decide.ts";
+import { left, noFaster, type SafeFix, sureOfLittle, withoutInside } from "./decide.ts";
 import type { FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 import { repairedText } from "./proposed-sizes.ts";
@@ -103,6 +103,20 @@ export function declinedAsStored(
   if (foregoneIn !== undefined) return { message: declined, foregone, proposed, addsInside };
   const stored = `as stored ${duration(after + microseconds)} → ${duration(after)}`;
   return { message: `${inTargetText(file)} ${declined}; ${stored}`, foregone, proposed, addsInside };
+}
+
+/** The same of what was not solved; undefined where all was. `isAsStored`: whether `file` is told in the types that it stores. */
+export function whyUnsolved(
+  { unsolved }: Pick<SafeFix, "unsolved">,
+  file: Workload,
+  settings: Pick<FixSettings, "cost">,
+  isAsStored: boolean,
+): (() => string) | undefined {
+  if (unsolved === undefined) return undefined;
+  return () => {
+    const { message } = (isAsStored && declinedAsStored(unsolved(), file, settings)) || {};
+    return message ?? unsolved().declined ?? sureOfLittle;
+  };
 }
 
 /** Of a reason that is decided in what the target computes in, where the file is told as it is stored. */

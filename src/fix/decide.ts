@@ -42,15 +42,15 @@ export interface SafeFix {
   /** Set where it is not done because of another stack: it saves time on the target. */
   readonly loses?: LossElsewhere;
   /**
-   * Set where nothing was solved, as rules are sure of too little: why what the solver would do is not done all the same. The first
+   * Set where nothing was solved, as rules are sure of too little: what the solver would do, and why that is not done all the same. The first
    * time it takes as long as solving. What is joined may be done.
    */
-  readonly whyUnsolved?: () => string;
+  readonly unsolved?: () => SafeFix;
   /** What is not sure to gain in the file as it is, and may be in another layout: made all the same. Undefined where there is nothing. */
   readonly attempt?: () => SafeFix | undefined;
 }
 
-const sureOfLittle = "what it is sure to save at single products is below --min-saving";
+export const sureOfLittle = "what it is sure to save at single products is below --min-saving";
 
 /**
  * The safe passes of `settings`; with `onlyWhereFaster`, where they are predicted to save at least the threshold, the saving's
@@ -65,10 +65,9 @@ export function decideSafe(original: OpenModel, settings: FixSettings): SafeFix 
       known ??= decideSafe(original, { ...settings, remaining: undefined });
       return known;
     };
-    const whyUnsolved = () => solved().declined ?? sureOfLittle;
     const attempt = () => (solved().fixed.changed ? solved() : solved().attempt?.());
     const joined = joinedAlone(original, safe);
-    if (joined !== undefined) return { ...judged(joined, original, safe), whyUnsolved, attempt };
+    if (joined !== undefined) return { ...judged(joined, original, safe), unsolved: solved, attempt };
   }
   const fixed = repairedBehindLayout(original, safe) ?? runToFixedPoint(original, safe);
   const found = judged(fixed, original, safe);

@@ -26,6 +26,8 @@ export interface NotMade {
   readonly declined?: Declined | undefined;
   /** Where they were not looked for. */
   readonly whyUnsolved?: (() => string) | undefined;
+  /** As solving leaves it then, where the file is told as it is stored. */
+  readonly proposedUnsolved?: (() => Workload | undefined) | undefined;
 }
 
 /**
@@ -36,7 +38,7 @@ export function remainderNotes(
   model: OpenModel,
   settings: FixSettings,
   left: readonly LeftPiece[],
-  { declined, whyUnsolved }: NotMade,
+  { declined, whyUnsolved, proposedUnsolved }: NotMade,
 ): FixNote[] {
   const workload = asWritten(model, settings);
   // Reasons are of the model as it was decided on.
@@ -44,7 +46,8 @@ export function remainderNotes(
   const asDecided = workload === decided ? undefined : counterpartIn(decided.products);
   const known = once(() => reasons(model, settings, left));
   const reasonFor = (product: CostedProduct) => known()(asDecided?.(product) ?? product);
-  const sizes = declined?.proposed && sizesIn(declined.proposed);
+  const proposed = declined?.proposed ?? proposedUnsolved?.();
+  const sizes = proposed && sizesIn(proposed);
   const found = leftProducts(
     workload,
     settings,

@@ -9,7 +9,13 @@ import { undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { decideSafe } from "./decide.ts";
-import { type Declined, decideStored, declinedAsStored, type SafeFixes } from "./decide-stored.ts";
+import {
+  type Declined,
+  decideStored,
+  declinedAsStored,
+  type SafeFixes,
+  whyUnsolved,
+} from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { foreseenEnds, foreseenHalf } from "./foreseen.ts";
 import { isHalfLeft } from "./half-left.ts";
@@ -52,7 +58,12 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   );
   const fixed = withLayoutNotes(made, states, { fixes, settings, file });
   const { padded } = behind;
-  return { settings: told, fixed, padded, states, declined, whyUnsolved: safe.whyUnsolved };
+  const isAsStored = isToldAsStored(behind, told);
+  const unsolved = {
+    whyUnsolved: whyUnsolved(safe, file, told, isAsStored),
+    proposedUnsolved: isAsStored ? () => safe.unsolved?.().proposed : undefined,
+  };
+  return { settings: told, fixed, padded, states, declined, ...unsolved };
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";

@@ -48,7 +48,9 @@ describe.skipIf(fake === undefined)("bench --ncu", () => {
   it("matches counters to steps in the order of the run", async () => {
     rmSync(log, { force: true });
     const report = await counted("", large);
-    expect(report).toMatchObject({ name: "FP16, nothing to fix", row: "h200", absent: [] });
+    expect(report).toMatchObject({ row: "h200", absent: [] });
+    // Whether there is something to fix is for prices to say.
+    expect(report.name).toMatch(/^FP16(?: fixed|, nothing to fix)$/);
     expect(report.tensorActive).toBeCloseTo(0.7325);
     const steps = report.steps.filter(({ entry }) => entry !== null);
     expect(steps.length).toBeGreaterThan(3);

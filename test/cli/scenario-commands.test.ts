@@ -235,7 +235,7 @@ async function repairOf(path: string, flags: readonly string[]): Promise<FixEntr
 }
 
 describe("commands in sentences", () => {
-  eachModel([["tcn", "--gpu h100 --stack cudnn"] as const, ["c3d", "--stack inductor --no-config"] as const])(
+  eachModel([["tcn", "--gpu h100 --stack cudnn"] as const, ["tcn", "--stack ort-cuda --no-config"] as const])(
     "of lint's notices say the run's own flags, and have the figures that stand beside them: %s %s",
     async (name, flags) => {
       const { models } = await bench.jsonOf([zooModel(name), ...wordsOf(flags)]);

@@ -8,6 +8,7 @@ import { writtenGelu } from "../../fixtures/layers.ts";
 import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import { decideSafe } from "../../src/fix/decide.ts";
+import { whyUnsolved } from "../../src/fix/decide-stored.ts";
 import { runPasses } from "../../src/fix/pipeline.ts";
 import { stackIds, stacks } from "../../src/hardware/stacks.ts";
 import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
@@ -16,6 +17,7 @@ import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
 import { fold } from "../../src/passes/fold/fold.ts";
 import { join } from "../../src/passes/join/join.ts";
 import type { Pass } from "../../src/passes/pass.ts";
+import { priceModel } from "../../src/workload/workload.ts";
 import { bytesOfModel, difference, floats, noise, operators, run } from "../passes/folding.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 import { settingsFor } from "./models.ts";
@@ -211,9 +213,13 @@ it("is joined where no padding is worth solving for, which is not solved for the
     minSaving: 0.005,
     remaining,
   };
-  const { fixed, whyUnsolved } = decideSafe(modelFromBytes(bytes), settings);
+  const opened = modelFromBytes(bytes);
+  const safe = decideSafe(opened, settings);
+  const { fixed } = safe;
   expect([[...fixed.parts.keys()].sort(), asked]).toEqual([["fold", "join"], []]);
-  expect(whyUnsolved?.()).toMatch(/^what it is sure to save/);
+  expect(whyUnsolved(safe, priceModel(opened, settings), settings, false)?.()).toMatch(
+    /^what it is sure to save/,
+  );
   const again = decideSafe(fixed.model, settings);
   expect(again.fixed.changed).toBe(false);
 });

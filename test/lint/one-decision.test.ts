@@ -84,7 +84,7 @@ describe("what the decision declines", () => {
     ["seg_unet", { gpu: "t4", stack: "inductor" }],
     ["seg_unet", { gpu: "t4", stack: "tc-runtime" }],
     ["tcn", { gpu: "t4" }],
-    ["deeplabv3", { gpu: "t4" }],
+    ["deeplabv3", { gpu: "t4", stack: "inductor" }],
   ])(
     "%s: what may be saved together is no less than its parts, be none of them sure",
     async (name, options) => {
@@ -114,7 +114,7 @@ describe("what the decision declines", () => {
     ["siamese", {}],
     ["siamese", { stack: "inductor" }],
     ["seg_unet", {}],
-    ["c3d", { stack: "inductor" }],
+    ["c3d", { gpu: "t4", stack: "inductor" }],
     ["misaligned_cnn", { stack: "tc-runtime" }],
     ["seg_unet", { gpu: "t4", stack: "inductor" }],
   ])(

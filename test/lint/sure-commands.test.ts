@@ -185,7 +185,7 @@ test("half whose Casts may take what it saves is said to be so by its row and it
   const half = unlisted?.groups.find(({ code }) => code === "TC201");
   expect(half).toMatchObject({ fix: "unsafe", fixCommand: null });
   const text = renderText(reportOf([report], "0"), { ...options, verbose: true });
-  expect(text).toMatch(/not claimed\n(.*\n)* .*TC201 fp32-compute .* may save 36\.\d µs\n/);
+  expect(text).toMatch(/not claimed\n(.*\n)* .*TC201 fp32-compute .* may save \d+(\.\d)? µs\n/);
   expect(text).toContain("; no fix is sure to gain");
 });
 
