@@ -21,16 +21,16 @@ afterAll(() => {
   child[Symbol.dispose]();
 });
 
-/** 60 channels between convolutions; `isNamed`: nodes have names of their own. */
+/** 61 channels between convolutions; `isNamed`: nodes have names of their own. */
 function write(name: string, isNamed: boolean): string {
   const bytes = model({ name: "odd", opset: 17 }, (graph) => {
     const pads = [1, 1, 1, 1];
     const label = (layer: number) => (isNamed ? { name: `layer${layer}` } : {});
-    let x = graph.input("x", [1, 32, 160, 160]);
+    let x = graph.input("x", [1, 32, 80, 80]);
     for (const [layer, [from, to]] of [
-      [32, 60],
-      [60, 60],
-      [60, 32],
+      [32, 61],
+      [61, 61],
+      [61, 32],
     ].entries()) {
       x = graph.node("Conv", [x, weight(graph, [to ?? 0, from ?? 0, 3, 3])], { pads }, label(layer));
       x = graph.node("Relu", [x], {}, isNamed ? { name: `relu${layer}` } : {});
