@@ -200,8 +200,16 @@ function halvedWays(
   isLaidOut: boolean,
 ): readonly [Unsafe, ...Unsafe[]] {
   const plain = halved(safe, settings, file);
-  if (!isLaidOut || !isByPrice(plain.fixed)) return [plain];
-  return [plain, halved(safe, nhwcFollowing(settings), file)];
+  return isLaidOut ? waysLaidOut(plain, settings, file) : [plain];
+}
+
+function waysLaidOut(plain: Unsafe, settings: FixSettings, file: Workload): readonly [Unsafe, ...Unsafe[]] {
+  const { safe } = plain;
+  const following = isByPrice(plain.fixed) ? [halved(safe, nhwcFollowing(settings), file)] : [];
+  const ways = [plain, ...following] as const;
+  // What is sure to gain of the model in half is decided: Casts between what stays FP32 are told by themselves.
+  const asDecided = { ...settings, options: { ...settings.options, nhwcOnlyWhereFaster: false } };
+  return ways.some(({ turned }) => turned !== undefined) ? ways : [...ways, halved(safe, asDecided, file)];
 }
 
 function isByPrice({ notes }: FixedModel): boolean {
@@ -228,9 +236,8 @@ export function halfInLayout(
   file: Workload,
 ): FixedModel {
   const plain = { safe: inTarget, ...laidOut(half, settings, file), isHalved: half.changed };
-  if (!isByPrice(half) || layoutInHalf(inTarget.fixed.model, settings, file) === undefined)
-    return plain.fixed;
-  return fastestHalf([plain, halved(inTarget, nhwcFollowing(settings), file)], settings).fixed;
+  if (layoutInHalf(inTarget.fixed.model, settings, file) === undefined) return plain.fixed;
+  return fastestHalf(waysLaidOut(plain, settings, file), settings).fixed;
 }
 
 /** In half, and then in the layout that pays there. */
