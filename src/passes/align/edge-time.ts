@@ -66,10 +66,8 @@ function copyTime(
   const plain = paddedExtent(value, sizes, relations, pricing, new Set(along));
   const padded = paddedExtent(value, sizes, relations, pricing);
   if (plain === undefined || padded === undefined) return 0;
-  // A Pad reads the true lanes, a Slice no others.
-  const copy = isPad
-    ? { ...passOver(padded, "copy"), bytesRead: plain.bytes, bytesWritten: padded.bytes }
-    : passOver(plain, "copy");
+  // As the account has them: what moves elements reads as many as it writes.
+  const copy = passOver(isPad ? padded : plain, "copy");
   const converted = pricing.estimate(copy, { variant });
   const gathered = along.flatMap((at) => axes[at] ?? []).filter((axis) => isInterleaved(axis, sizes));
   if (gathered.some((axis) => paddedSize(axis, sizes) > maxGathered)) return Number.POSITIVE_INFINITY;
