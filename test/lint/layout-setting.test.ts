@@ -42,8 +42,12 @@ describe("prefer_nhwc on ort-cuda", () => {
       const withIt = await lint(zooModel(name), { stack: "ort-cuda-nhwc" });
       const stored = withIt.account[0]?.microseconds ?? Number.NaN;
       const isToldAsStored = predicted.half !== undefined;
-      expect(layout?.microseconds).toBeCloseTo(isToldAsStored ? stored : withIt.predicted.microseconds, 6);
-      if (!isToldAsStored) expect(layout?.written?.after).toBeCloseTo(stored, 6);
+      // Half that a command is sure to gain by is written before, with its Casts.
+      const kept = [account, withIt.account].map((steps) => steps.find(({ step }) => step === "kept"));
+      const isWritten = kept.every((step) => step !== undefined);
+      const inHalf = isWritten ? kept[1]?.microseconds : withIt.predicted.microseconds;
+      expect(layout?.microseconds).toBeCloseTo(isToldAsStored ? stored : (inHalf ?? Number.NaN), 6);
+      if (!isToldAsStored && !isWritten) expect(layout?.written?.after).toBeCloseTo(stored, 6);
       const parts = groups.filter(({ step }) => step === "layout");
       const sum = parts.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
       expect(sum).toBeCloseTo(layout?.saves?.microseconds ?? Number.NaN, 6);
@@ -63,7 +67,7 @@ describe("prefer_nhwc on ort-cuda", () => {
     },
   );
 
-  eachModel(["sd_unet", "video_unet_192"])(
+  eachModel(["sd_unet", "resnet50"])(
     "%s: comes behind all that commands do, and before the author's",
     async (name) => {
       const order = ["exported", "precision", "safe", "half", "kept", "layout", "author"];

@@ -11,7 +11,7 @@ const triangle = Array.from({ length: length * length }, (_, at) =>
 );
 
 /** One head of attention with what is added to its scores, a mask or a bias. */
-function masked(mask: (graph: GraphBuilder) => string, heads = 1, stack: StackId = "inductor") {
+function masked(mask: (graph: GraphBuilder) => string, heads = 1, stack: StackId = "tc-runtime") {
   const bytes = model({ name: "masked", opset: 17 }, (graph) => {
     const [q = "", k = "", v = ""] = ["q", "k", "v"].map((name) => graph.input(name, [1, heads, length, 64]));
     const keys = graph.node("Transpose", [k], { perm: [0, 1, 3, 2] });
