@@ -84,7 +84,7 @@ test("what --fix repairs says in which scenario", () => {
   const whyOf = (shown: readonly unknown[]) =>
     verdictOf({ summary: { ...none, fixable: 3 }, models: shown as ModelReport[] }, policy).why;
   const notice =
-    "take --fix --precision fp16 --stack inductor instead of --fix and --unsafe-fixes: ends at 111 µs, not 129 µs";
+    "take --fix --precision fp16 --stack inductor at once: ends at 111 µs; --fix first, and --unsafe-fixes behind it, at 129 µs";
   expect(whyOf(losing)).toMatch(new RegExp(`: ${where} \\(m\\.onnx: ${notice}\\)$`));
   const other = losing.map((model) => ({ ...model, path: "other.onnx", groups: [], findings: [] }));
   expect(whyOf([...other, ...plain])).toMatch(new RegExp(`: ${where}$`));

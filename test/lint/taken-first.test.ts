@@ -69,14 +69,14 @@ for (const stack of stacks)
     },
   );
 
-eachModel(["swin_tiny"])("%s: the line is lint's, the hook's and the documentation's", async (name) => {
+eachModel(["tcn"])("%s: the line is lint's, the hook's and the documentation's", async (name) => {
   using model = openModel(zooModel(name));
   const report = await withTimelines(() =>
-    lintModel(model, decidedBy(model, settingsFor(model, "ort-cuda", safeFix).lint)),
+    lintModel(model, decidedBy(model, settingsFor(model, "inductor", safeFix).lint)),
   );
   const line = takenFirstText(report.account) ?? "";
   expect(line).toMatch(
-    /^take --fix --precision fp16 instead of --fix and --unsafe-fixes: ends at .*, not .*$/,
+    /^take --fix --precision fp16 at once: ends at .*; --fix first, and --unsafe-fixes behind it, at .*$/,
   );
   const whole = reportOf([report], "1.2.3");
   expect(renderText(whole, options)).toContain(`\n  ${line}\n`);
