@@ -62,9 +62,9 @@ export function sketch(
  * measured.
  */
 function asChosen(work: Work<number>, { stack }: Target): Work<number> {
-  return work.kind === "conv" && (stack.layout === "stack" || computeDtype(work.dtype, "as-is") === "fp64")
-    ? { ...work, layout: "nhwc" }
-    : work;
+  if (work.kind !== "conv") return work;
+  const isChosen = stack.layout === "stack" && stack.choosesLayoutOf.includes(work.kernel.length);
+  return isChosen || computeDtype(work.dtype, "as-is") === "fp64" ? { ...work, layout: "nhwc" } : work;
 }
 
 /** The sizes a stack computes with that pads by itself. A stem of up to 4 channels has kernels of its own. */

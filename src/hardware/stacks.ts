@@ -68,6 +68,11 @@ export interface Stack {
    * the borders itself; or a setting of it: without that it runs NCHW, whatever a file spells (docs/adr/0039).
    */
   readonly layout: "file" | "stack" | LayoutSetting;
+  /**
+   * Of which convolutions a stack chooses it, by their spatial axes: Inductor of two, where the others run channels first, with conversions around each that
+   * cuDNN makes (bench/measurements/h200-inductor-launches.jsonl: tcn, whisper_encoder, c3d).
+   */
+  readonly choosesLayoutOf: readonly number[];
   /** Whether Transposes cancel as it loads a file: what a file spells in NHWC by operators that every runtime has is NCHW again. */
   readonly cancelsTransposes: boolean;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
@@ -138,6 +143,7 @@ const rows = {
     multipliesPatches: false,
     attention: cudnnAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
+    choosesLayoutOf: [1, 2, 3],
     cancelsTransposes: true,
     float32: inTf32,
     fuses: ortFusion,
@@ -156,6 +162,7 @@ const rows = {
     multipliesPatches: false,
     attention: cudnnAttention,
     layout: "stack",
+    choosesLayoutOf: [1, 2, 3],
     cancelsTransposes: true,
     float32: inTf32,
     fuses: ortFusion,
@@ -174,6 +181,7 @@ const rows = {
     multipliesPatches: false,
     attention: cudnnAttention,
     layout: "stack",
+    choosesLayoutOf: [1, 2, 3],
     cancelsTransposes: false,
     float32: inTf32,
     fuses: fusesAll,
@@ -193,6 +201,7 @@ const rows = {
     multipliesPatches: false,
     attention: cudnnAttention,
     layout: "stack",
+    choosesLayoutOf: [2],
     cancelsTransposes: false,
     float32: asPyTorch,
     fuses: {
@@ -220,6 +229,7 @@ const rows = {
     multipliesPatches: false,
     attention: cudnnAttention,
     layout: "file",
+    choosesLayoutOf: [1, 2, 3],
     cancelsTransposes: false,
     float32: inFp32,
     fuses: {
@@ -248,6 +258,7 @@ const rows = {
     multipliesPatches: true,
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: "stack",
+    choosesLayoutOf: [1, 2, 3],
     cancelsTransposes: false,
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },

@@ -25,8 +25,8 @@ import { rounding } from "./sums.ts";
 
 const unsafe: FixChoice = { ...safeFix, half: "fp16", nhwc: true };
 
-function settingsFor(model: OpenModel, stack: StackId, choice: FixChoice) {
-  const plan = planOf(model.path, { stack });
+function settingsFor(model: OpenModel, stack: StackId, choice: FixChoice, gpu = "h200") {
+  const plan = planOf(model.path, { stack, gpu });
   const rules = rulesOf(plan.settings);
   const lint = settingsOf(model, { ...plan, rules, calibration: undefined, notices: [] });
   return { lint, fix: { ...repairOf(lint, choice), mostRead: 128 << 10 } };
@@ -69,10 +69,10 @@ for (const stack of stacks)
     },
   );
 
-eachModel(["tcn"])("%s: the line is lint's, the hook's and the documentation's", async (name) => {
+eachModel(["seg_unet"])("%s: the line is lint's, the hook's and the documentation's", async (name) => {
   using model = openModel(zooModel(name));
   const report = await withTimelines(() =>
-    lintModel(model, decidedBy(model, settingsFor(model, "inductor", safeFix).lint)),
+    lintModel(model, decidedBy(model, settingsFor(model, "inductor", safeFix, "h100").lint)),
   );
   const line = takenFirstText(report.account) ?? "";
   expect(line).toMatch(
