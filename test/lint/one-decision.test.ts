@@ -110,11 +110,10 @@ describe("what the decision declines", () => {
 
   eachModel<LintOptions>([
     ["tcn", {}],
-    ["tcn", { gpu: "t4", stack: "inductor" }],
     ["siamese", {}],
     ["siamese", { stack: "inductor" }],
     ["seg_unet", {}],
-    ["c3d", { gpu: "t4", stack: "inductor" }],
+    ["c3d", { gpu: "h100" }],
     ["misaligned_cnn", { stack: "tc-runtime" }],
     ["seg_unet", { gpu: "t4", stack: "inductor" }],
   ])(

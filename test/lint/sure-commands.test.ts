@@ -56,7 +56,7 @@ async function endsOf(name: string, stack: StackId) {
 test.each([
   ["gpt2_dynamo", "ort-cuda", "--fix --precision fp16"],
   ["seg_unet", "inductor", "--fix --precision fp16"],
-  ["tcn", "inductor", "--fix --precision fp16"],
+  ["seg_unet_dynamo", "inductor", "--fix --precision fp16"],
   // In FP32 and NHWC faster than in half.
   ["misaligned_cnn", "ort-cuda", undefined],
 ] as const)(
