@@ -4,7 +4,7 @@
  */
 
 import { isHalf, isOfCodes } from "../ir/fix-command.ts";
-import { duration, durationRange } from "../ir/format.ts";
+import { changeRange, duration, savingRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import {
@@ -114,14 +114,14 @@ function gatedAsStored(decision: LayoutDecision, before: Workload, settings: Fix
   if (isSureGain(written, pricedAt(before, "as-is", settings.cost), settings))
     return { ...decision, written };
   const { microseconds, low, high, after } = written;
-  const times = `${duration(after + microseconds)} → ${duration(after)}`;
-  const range = durationRange(low, high);
+  const stored = after + microseconds;
+  const times = `${duration(stored)} → ${duration(after)}`;
   const why =
     low > 0
       ? "saves less than --min-saving"
       : high < 0
-        ? `costs time (${range})`
-        : `may save nothing (${range})`;
+        ? `costs time (${savingRange(written, stored)})`
+        : `may save nothing (${changeRange(written, stored)})`;
   return { ...decision, declined: `in the types that the file stores NHWC ${why}: predicted ${times}` };
 }
 

@@ -3,10 +3,10 @@
  * ask here.
  */
 
-import { duration, durationRange } from "../ir/format.ts";
+import { changeRange, duration } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
-import type { WrittenSaving } from "../workload/account.ts";
+import { savingBetween, type WrittenSaving } from "../workload/account.ts";
 import { changeBetween, noChange, type WorkloadChange } from "../workload/change.ts";
 import { type LossElsewhere, lossElsewhere, lossText } from "../workload/elsewhere.ts";
 import type { SavedPart } from "../workload/within-whole.ts";
@@ -115,7 +115,7 @@ function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): 
   if (!fixed.changed) return { ...nothing, fixed };
   const after = priced(fixed.model, settings);
   const change = changeBetween(before, after, settings.cost);
-  const { microseconds, low, high } = change.saves;
+  const { microseconds, low } = change.saves;
   if (settings.onlyWhereFaster !== true) return { fixed, after, change };
   if (microseconds >= settings.minSaving * before.timeline.microseconds && low > 0) {
     const loses = addsWork(fixed) ? lossElsewhere(before, after, settings, settings.others ?? []) : undefined;
@@ -133,7 +133,7 @@ function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): 
   const declined =
     low > 0
       ? "below --min-saving in the whole model"
-      : `${repairedText(before, after)} ${noFaster({ microseconds, low, high, after: after.timeline.microseconds })}`;
+      : `${repairedText(before, after)} ${noFaster({ ...savingBetween(before, after, settings.cost), after: after.timeline.microseconds })}`;
   return {
     ...nothing,
     declined,
@@ -143,12 +143,13 @@ function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): 
   };
 }
 
-/** `may be no faster: predicted 230 µs → 223 µs, in all a saving of -13.1 to 31 µs`: of what is not sure to save, may cost, or is sure to. */
-export function noFaster({ microseconds, low, high, after }: WrittenSaving): string {
-  const times = `${duration(after + microseconds)} → ${duration(after)}`;
-  if (high < 0) return `is slower: predicted ${times}, in all a cost of ${durationRange(-high, -low)}`;
-  const verdict = microseconds < 0 ? "is predicted to be slower:" : "may be no faster: predicted";
-  return `${verdict} ${times}, in all a saving of ${durationRange(low, high)}`;
+/** `may be no faster: predicted 230 µs → 223 µs (31 less to 13.1 µs more)`: of what is not sure to save, may cost, or is sure to. */
+export function noFaster(written: WrittenSaving): string {
+  const { microseconds, high, after } = written;
+  const before = after + microseconds;
+  const times = `${duration(before)} → ${duration(after)} (${changeRange(written, before)})`;
+  if (high < 0) return `is slower: predicted ${times}`;
+  return `${microseconds < 0 ? "is predicted to be slower:" : "may be no faster: predicted"} ${times}`;
 }
 
 const guardOff = "--no-stack-guard repairs it all the same";

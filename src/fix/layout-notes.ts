@@ -1,14 +1,14 @@
 /** @file What is said of NHWC that was asked for by name and gains nothing: it is predicted to be slower as a whole, or the stack undoes it. It is written all the same. */
 
 import { halfOf } from "../ir/fix-command.ts";
-import { duration, durationRange } from "../ir/format.ts";
-import type { AccountState } from "../workload/account.ts";
-import { differenceBetween } from "../workload/change.ts";
+import { duration, savingRange } from "../ir/format.ts";
+import { type AccountState, savingBetween } from "../workload/account.ts";
 import { layoutSettingOf, undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { SafeFixes } from "./decide-stored.ts";
-import { layoutInHalf } from "./decide-unsafe.ts";
+import { inHalfOf, layoutInHalf } from "./decide-unsafe.ts";
 import type { FixedModel, FixNote, FixSettings } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 import { asksForLayout, keepsTypes } from "./stored-types.ts";
 
 interface Asked {
@@ -60,15 +60,12 @@ function withSlower(
   const at = states.findIndex(({ step }) => step === "layout");
   const [before, layout] = [states[at - 1], states[at]];
   if (!asksForLayout(settings) || before === undefined || layout === undefined) return fixed;
-  const { microseconds, low, high } = differenceBetween(
-    before.workload,
-    layout.workload,
-    settings.cost,
-  ).saves;
+  const saves = savingBetween(before.workload, layout.workload, settings.cost);
+  const { microseconds, high } = saves;
   if (microseconds >= 0) return fixed;
   const { precision } = layout.workload.target;
   const where = precision === "as-is" ? "as stored" : `in ${precision.toUpperCase()}`;
-  const cost = `${duration(-microseconds)} (${durationRange(-high, -low)})`;
+  const cost = `${duration(-microseconds)} (${savingRange(saves, before.workload.timeline.microseconds)})`;
   const verb = high < 0 ? "costs" : "may cost";
   const instead = keepsTypes(settings) ? inHalf(fixes, settings, file) : "";
   const message = `NHWC was asked for, and is predicted to be slower: ${verb} ${cost} ${where}${instead}`;
@@ -78,9 +75,11 @@ function withSlower(
 
 /** What it saves in a file that is brought to half, where that is sure: the step of its account. */
 function inHalf({ inTarget }: SafeFixes, settings: FixSettings, file: Workload): string {
-  const saves = layoutInHalf(inTarget.fixed.model, settings, file)?.change.saves;
-  if (saves === undefined || saves.low <= 0) return "";
-  const { microseconds, low, high } = saves;
+  const { model } = inTarget.fixed;
+  const decided = layoutInHalf(model, settings, file);
+  if (decided === undefined || decided.change.saves.low <= 0) return "";
+  const before = inHalfOf(priced(model, settings), settings);
+  const saves = savingBetween(before, decided.after, settings.cost);
   const half = halfOf(settings.target.precision);
-  return `; with --precision ${half} it saves ${duration(microseconds)} (${durationRange(low, high)})`;
+  return `; with --precision ${half} it saves ${duration(saves.microseconds)} (${savingRange(saves, before.timeline.microseconds)})`;
 }

@@ -26,7 +26,11 @@ function whyLeft(beside: Beside, { fixed }: Made, settings: FixSettings, instead
   const more = saves.after - instead;
   const isWorse = saves.microseconds > 0 && more > 0;
   const isSure = isSureGain(saves, beside.file, settings);
-  const reason = isWorse ? costsMore(more) : isSure ? savesLittle : whyNot(saves);
+  const reason = isWorse
+    ? costsMore(more)
+    : isSure
+      ? savesLittle
+      : whyNot(saves, saves.after + saves.microseconds);
   const isLaidOut = fixed.regions.some(({ pass }) => pass === "channels-last");
   const what = isLaidOut ? "half precision with NHWC behind it" : "half precision";
   const type = settings.options.halfType === "bfloat16" ? "bf16" : "fp16";
@@ -41,8 +45,8 @@ function costsMore(microseconds: number): string {
 
 const savesLittle = "predicted to save less than --min-saving of what is done instead";
 
-function whyNot(saves: WorkloadChange["saves"]): string {
-  return unsureSavingText(saves, saves.low > 0 ? "below --min-saving" : undefined);
+function whyNot(saves: WorkloadChange["saves"], of: number): string {
+  return unsureSavingText(saves, of, saves.low > 0 ? "below --min-saving" : undefined);
 }
 
 export function halfNotes(notes: readonly FixNote[]): readonly FixNote[] {

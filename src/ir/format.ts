@@ -18,21 +18,43 @@ export function durationRange(low: number, high: number): string {
 export const noInterval = "no interval: as wide as the time itself";
 
 /**
- * `4.2 to 13.6 µs` of what takes `of` microseconds now, or that there is none. A lower end of 0 is nobody's prediction: what is sure by itself is
- * left with a whole that may save nothing.
+ * Of a saving of what takes `of` microseconds now: `4.2 to 13.6 µs`, or that there is no interval; of a sure cost what that is, and of what may be either
+ * `7.1 less to 1.3 µs more`, whichever is predicted. A lower end of 0 is nobody's prediction: what is sure by itself is left with a whole that may save
+ * nothing. Widths add up apart from times, and nobody saves more than all.
  */
-export function savingRange(
-  { low, high }: { readonly low: number; readonly high: number },
-  of: number,
-): string {
-  if (tellsNothing({ low, high }, of)) return noInterval;
-  return low === 0 && high > 0 ? `up to ${duration(high)}` : durationRange(low, high);
+export function savingRange(saves: Ends, of: number): string {
+  if (tellsNothing(saves, of)) return noInterval;
+  const { low } = saves;
+  const high = Math.min(saves.high, Math.max(of, low));
+  if (isEither(saves)) return eitherRange(high, -low);
+  const [least, most] = high > 0 ? [low, high] : [0 - high, 0 - low];
+  return least === 0 && most > 0 ? `up to ${duration(most)}` : durationRange(least, most);
 }
 
-export function tellsNothing(
-  { low, high }: { readonly low: number; readonly high: number },
-  of: number,
-): boolean {
+/** The same where no verb stands beside it: `4.2 to 13.6 µs less`, `3 to 20 µs more`. */
+export function changeRange(saves: Ends, of: number): string {
+  const range = savingRange(saves, of);
+  if (range === noInterval || isEither(saves)) return range;
+  return `${range} ${saves.high > 0 ? "less" : "more"}`;
+}
+
+interface Ends {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Whether it may be a saving and may be a cost. */
+export function isEither({ low, high }: Ends): boolean {
+  return low < 0 && high > 0;
+}
+
+function eitherRange(less: number, more: number): string {
+  const isOne = unitOf(less).unit === unitOf(more).unit;
+  const { divisor } = unitOf(more);
+  return `${isOne ? significant(less / divisor) : duration(less)} less to ${duration(more)} more`;
+}
+
+export function tellsNothing({ low, high }: Ends, of: number): boolean {
   return low < -of && high > 0;
 }
 
@@ -121,13 +143,18 @@ export function plain(text: string): string {
   });
 }
 
-/** `predicted to save 3.1 µs (-1 to 7 µs), and may save nothing`; what is expected to cost says so, and what is sure to cost says no more. */
+/**
+ * `predicted to save 3.1 µs (7 less to 1 µs more), and may save nothing`, of what takes `of` now; what is expected to cost says so, and what is sure to
+ * cost says no more.
+ */
 export function unsureSavingText(
-  { microseconds, low, high }: { readonly microseconds: number; readonly low: number; readonly high: number },
+  saves: Ends & { readonly microseconds: number },
+  of: number,
   why = "and may save nothing",
 ): string {
-  if (microseconds >= 0)
-    return `predicted to save ${duration(microseconds)} (${durationRange(low, high)}), ${why}`;
-  const cost = `predicted to cost ${duration(-microseconds)} (${durationRange(-high, -low)})`;
-  return high < 0 ? cost : `${cost}, though it may save time`;
+  const { microseconds, high } = saves;
+  const verb = microseconds >= 0 ? "save" : "cost";
+  const claim = `predicted to ${verb} ${duration(Math.abs(microseconds))} (${savingRange(saves, of)})`;
+  if (microseconds >= 0) return `${claim}, ${why}`;
+  return high < 0 ? claim : `${claim}, though it may save time`;
 }

@@ -6,9 +6,10 @@ import { constantBehind } from "../facts/origin.ts";
 import type { Scope } from "../facts/scope.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { asStoredNotice, isHalf } from "../ir/fix-command.ts";
-import { compact, counted, duration, durationRange } from "../ir/format.ts";
+import { changeRange, compact, counted, duration, savingRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
 import { numbersOf } from "../ops/shape.ts";
+import type { WrittenSaving } from "../workload/account.ts";
 import { countedOnce, pricedBranches } from "../workload/branches.ts";
 import { isOfCodes } from "../workload/codes.ts";
 import { type CostedProduct, productsInFile } from "../workload/product.ts";
@@ -191,16 +192,19 @@ function storedNotices(asked: Target, { target, products }: Workload): NoticeRep
 }
 
 /** With the command whose account has it, and all that pays in it. */
-function halfLeftNotice({ precision, saves, written }: HalfBeside): NoticeReport {
-  const { microseconds, low, high } = saves;
-  const [name, verb] = [precision.toUpperCase(), high < 0 ? "costs" : "may cost"];
-  const cost = `${duration(-microseconds)} (${durationRange(-high, -low)})`;
+function halfLeftNotice({ precision, microseconds: after, saves, written }: HalfBeside): NoticeReport {
+  const [name, verb] = [precision.toUpperCase(), saves.high < 0 ? "costs" : "may cost"];
+  const cost = `${duration(-saves.microseconds)} (${savingRange(saves, after + saves.microseconds)})`;
   const withFixes =
-    written === undefined
-      ? ""
-      : `; with what --fix makes in ${name}, --fix --precision ${precision} is predicted to take it from ${duration(written.after + written.microseconds)} to ${duration(written.after)}, not for sure (${durationRange(written.low, written.high)} less)`;
+    written === undefined ? "" : `; with what --fix makes in ${name}, ${madeInHalf(precision, written)}`;
   const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all else here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
   return { code: asStoredNotice, message };
+}
+
+function madeInHalf(precision: HalfBeside["precision"], written: WrittenSaving): string {
+  const before = written.after + written.microseconds;
+  const times = `from ${duration(before)} to ${duration(written.after)}`;
+  return `--fix --precision ${precision} is predicted to take it ${times}, not for sure (${changeRange(written, before)})`;
 }
 
 /** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */

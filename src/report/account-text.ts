@@ -1,7 +1,7 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
 import { asksForMore, asStoredNotice, isOfTypes } from "../ir/fix-command.ts";
-import { duration, durationRange, noInterval, percent, tellsNothing } from "../ir/format.ts";
+import { duration, durationRange, isEither, noInterval, percent, savingRange } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
 const precisionNames = {
@@ -50,7 +50,12 @@ function mayBeNothing({ saves, unsure }: Pick<AccountStep, "saves" | "unsure">):
 function writtenText({ written, command }: AccountStep): string {
   if (written === undefined) return command ?? "";
   const { verb, range } = claimParts({ ...written, of: written.after + written.microseconds });
-  const claim = range === undefined ? verb : `${verb}${range === noInterval ? ";" : ""} ${range}`;
+  const isSaid = range !== undefined && isEither(written) && range !== noInterval;
+  const claim = isSaid
+    ? range
+    : range === undefined
+      ? verb
+      : `${verb}${range === noInterval ? ";" : ""} ${range}`;
   return `${command ?? "as written"}: ${writtenTimes(written)} (${claim})`;
 }
 
@@ -265,16 +270,16 @@ interface Claim {
 }
 
 /** Without a range where nothing changes, which is no prediction. */
-function claimParts({ microseconds, low, high, of }: Saved, unsure = false): Claim {
+function claimParts(saved: Saved, unsure = false): Claim {
+  const { microseconds, low, high, of } = saved;
   if (low === 0 && high === 0) return { verb: asLong };
-  if (Math.abs(microseconds) < nothing && low <= 0 && high >= 0)
-    return { verb: asLong, range: durationRange(low, high) };
+  const range = savingRange(saved, of);
+  if (Math.abs(microseconds) < nothing && low <= 0 && high >= 0) return { verb: asLong, range };
   const isCost = microseconds < 0;
-  const [least, most] = isCost ? [-high, -low] : [low, high];
   const claim = isCost ? "costs" : "saves";
-  const isSure = least > 0 && !unsure;
+  const isSure = (isCost ? -high : low) > 0 && !unsure;
   const verb = isSure || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  return { verb, range: tellsNothing({ low, high }, of) ? noInterval : durationRange(least, most) };
+  return { verb, range };
 }
 
 /** `of` what takes so many microseconds before. */

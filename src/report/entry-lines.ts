@@ -1,12 +1,12 @@
 /** @file An entry in the terminal: what is wrong, where, what it takes, and what to do. */
-import { duration, noInterval, printable, savingRange } from "../ir/format.ts";
+import { printable, savingRange } from "../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
 import { storedLayout } from "./account-text.ts";
 import type { Palette } from "./color.ts";
 import { type Entry, moreText, originOf, originsOf } from "./entries.ts";
 import type { ViewOptions } from "./model-view.ts";
 import { nameBehind } from "./rule-title.ts";
-import { shareOfText, storedText } from "./share.ts";
+import { claimText, shareOfText, storedText } from "./share.ts";
 
 /** The first line says all by itself; what to do stands below. */
 export function entryLines(
@@ -19,8 +19,7 @@ export function entryLines(
   const { severity, code, rule, message, saves } = group;
   const [{ node, op, graph }] = findings;
   const where = graph === "graph" ? "" : palette.dim(` in ${printable(graph)}`);
-  const verb = (saves?.low ?? 0) > 0 ? "saves" : "may save";
-  const saved = saves === null ? "" : `  ${palette.bold(`${verb} ${duration(saves.microseconds)}`)}`;
+  const saved = saves === null ? "" : `  ${palette.bold(claimText(saves))}`;
   const head = `  ${palette.severity[severity](severity.padEnd(5))}  ${palette.bold(code)}${nameBehind(code, rule)}  ${palette.code(printable(node))}${moreText(entry)} ${palette.dim(`(${printable(op)})`)}${where}${saved}`;
   const details = [shareText(group, options), fixText(group, model, palette)].filter((text) => text !== "");
   const isEach = options.verbose && findings.length > 1;
@@ -47,14 +46,11 @@ function isSame(origin: string, node: string): boolean {
   return origin === "" || plain(node).includes(plain(origin));
 }
 
-/** `15 % of 50.7 µs, between 4.17 and 13.6 µs`. */
+/** `15 % of 50.7 µs (4.17 to 13.6 µs)`. */
 function shareText({ saves }: FindingGroup, { detail }: ViewOptions): string {
   if (saves === null) return "";
   if (detail === "brief") return `${shareOfText(saves)}${storedText(saves)}`;
-  const range = savingRange(saves, saves.of);
-  const isOfTwo = range !== noInterval && saves.low !== 0;
-  const between = isOfTwo ? `between ${range.replace(" to ", " and ")}` : range;
-  return `${shareOfText(saves)}, ${between}${storedText(saves)}`;
+  return `${shareOfText(saves)} (${savingRange(saves, saves.of)})${storedText(saves)}`;
 }
 
 function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {

@@ -43,6 +43,22 @@ export function savedText(saves: Saved): string {
   return `${duration(microseconds)} (${percent(share)}${storedText(saves)})`;
 }
 
+/** What is sure, what may save nothing, and what is a cost. */
+export function claimVerb({ microseconds, low, high }: Omit<SavingReport, "share" | "of">): string {
+  if (microseconds < 0) return high < 0 ? "costs" : "may cost";
+  return low > 0 ? "saves" : "may save";
+}
+
+/** As a verb has it beside it. */
+export function sizeOf(saves: SavingReport): SavingReport {
+  return { ...saves, microseconds: Math.abs(saves.microseconds), share: Math.abs(saves.share) };
+}
+
+/** `saves 3.1 µs`, `may cost 1.07 µs`. */
+export function claimText(saves: SavingReport): string {
+  return `${claimVerb(saves)} ${duration(Math.abs(saves.microseconds))}`;
+}
+
 /** What it saves of the file as it is stored, where it is told of a file in half that nobody is told to store. */
 export function storedText({ asStored }: Pick<SavingReport, "asStored">): string {
   if (asStored === undefined) return "";
@@ -50,6 +66,7 @@ export function storedText({ asStored }: Pick<SavingReport, "asStored">): string
 }
 
 /** `12 % of 159 µs`: of the time that the share is of, which another precision's is not the predicted one. */
-export function shareOfText({ microseconds, share }: SavingReport): string {
+export function shareOfText(saves: SavingReport): string {
+  const { microseconds, share } = sizeOf(saves);
   return share > 0 ? `${percent(share)} of ${duration(microseconds / share)}` : percent(share);
 }

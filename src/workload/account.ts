@@ -192,6 +192,11 @@ function asFile({
   };
 }
 
+/** What a step between the two states saves: prose about it says what its row does. */
+export function savingBetween(before: Workload, after: Workload, cost: CostModel): Saving {
+  return subtracted(differenceBetween(before, after, cost), before, after);
+}
+
 /** Microseconds that are left of changes which cancel each other. */
 const rounding = 1e-9;
 

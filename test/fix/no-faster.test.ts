@@ -7,15 +7,15 @@ import { eachModel, zooModel } from "../zoo.ts";
 it.each([
   [
     { microseconds: 7, low: -13, high: 31, after: 223 },
-    "may be no faster: predicted 230 µs → 223 µs, in all a saving of -13 to 31 µs",
+    "may be no faster: predicted 230 µs → 223 µs (31 less to 13 µs more)",
   ],
   [
     { microseconds: -11, low: -20, high: 3, after: 223 },
-    "is predicted to be slower: 212 µs → 223 µs, in all a saving of -20 to 3 µs",
+    "is predicted to be slower: 212 µs → 223 µs (3 less to 20 µs more)",
   ],
   [
     { microseconds: -11, low: -20, high: -3, after: 223 },
-    "is slower: predicted 212 µs → 223 µs, in all a cost of 3 to 20 µs",
+    "is slower: predicted 212 µs → 223 µs (3 to 20 µs more)",
   ],
 ])("%j", (written, text) => {
   expect(noFaster(written)).toBe(text);

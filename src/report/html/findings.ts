@@ -5,7 +5,7 @@ import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/re
 import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
 import { ruleTitle } from "../rule-title.ts";
-import { savedText, shareOfText, storedText } from "../share.ts";
+import { claimVerb, savedText, shareOfText, sizeOf, storedText } from "../share.ts";
 import { cleanSentence } from "../summary.ts";
 import { commandLine } from "./command.ts";
 import { graphMarkup } from "./graph.ts";
@@ -56,11 +56,11 @@ interface Surroundings {
 function entryMarkup(entry: Entry, { model, options, graph, isOpen }: Surroundings): Markup {
   const { group, findings } = entry;
   const [{ node, op }] = findings;
-  const saving = group.saves === null || model.predicted.microseconds === 0 ? "" : savedText(group.saves);
+  const saving = savingOf(group, model);
   return html`<details class="finding ${group.severity}"${isOpen ? html` open` : ""}><summary>
 <span class="chip ${group.severity}">${severityText[group.severity]}</span>
 <span class="code">${group.code}</span> <span class="message">${group.message}</span>
-<span class="saving">${saving === "" ? "" : html`${verbOf(group)} <strong>${saving}</strong>`}</span>
+<span class="saving">${saving === undefined ? "" : html`${saving.verb} <strong>${saving.size}</strong>`}</span>
 <span class="where"><span class="name">${node}</span>${moreText(entry)} (${op})</span></summary>
 <div class="body">${factsMarkup(group, model, options)}${graph}${placesMarkup(findings, options)}</div></details>`;
 }
@@ -70,9 +70,10 @@ const severityText = { error: "error", warn: "warning", info: "info" } as const 
   string
 >;
 
-/** What may also cost is no saving. */
-function verbOf({ saves }: FindingGroup): string {
-  return (saves?.low ?? 0) > 0 ? "saves" : "may save";
+function savingOf({ saves }: FindingGroup, { predicted }: ModelReport) {
+  return saves === null || predicted.microseconds === 0
+    ? undefined
+    : { verb: claimVerb(saves), size: savedText(sizeOf(saves)) };
 }
 
 function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOptions): Markup {
@@ -82,9 +83,10 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
     ["Rule", hasPage ? html`<a href="#rule-${code}">${ruleTitle(code, rule)}</a>` : ruleTitle(code, rule)],
   ];
   if (saves !== null) {
+    const verb = claimVerb(saves);
     rows.push([
-      verbOf(group) === "saves" ? "Saves" : "May save",
-      `${duration(saves.microseconds)} (${savingRange(saves, saves.of)}), ${shareOfText(saves)}${storedText(saves)}`,
+      `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`,
+      `${duration(Math.abs(saves.microseconds))} (${savingRange(saves, saves.of)}), ${shareOfText(saves)}${storedText(saves)}`,
     ]);
     rows.push(["Of", `${duration(saves.of)}, which its kernels take now`]);
   }
