@@ -1,6 +1,6 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
-import { asksForMore, asStoredNotice, isOfTypes } from "../ir/fix-command.ts";
+import { asksForMore, asStoredNotice } from "../ir/fix-command.ts";
 import { duration, durationRange, isEither, noInterval, percent, savingRange } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
@@ -69,17 +69,11 @@ export function storedTimes(account: readonly AccountStep[]): string | undefined
   return safe === undefined || safe.needsHalf === true ? undefined : otherTimes(safe);
 }
 
-/** Undefined where what a step saves of the file as it is stored is within the interval of what it is said to save. */
-function otherTimes({ written, saves }: AccountStep): string | undefined {
+/** Of the file that a step's command writes, where that is stored in other types than the step is told in; undefined where both read the same. */
+function otherTimes({ written, saves, microseconds: after }: AccountStep): string | undefined {
   if (written === undefined || saves === null) return undefined;
-  const isWithin = written.microseconds >= saves.low && written.microseconds <= saves.high;
-  return isWithin ? undefined : writtenTimes(written);
-}
-
-/** Of another layout: where it is told in types that no command stores, whatever it saves of those that are. */
-function layoutTimes(step: AccountStep): string | undefined {
-  if (!isOfTypes(step.precision)) return otherTimes(step);
-  return step.written === undefined ? undefined : writtenTimes(step.written);
+  const times = writtenTimes(written);
+  return times === writtenTimes({ ...saves, after }) ? undefined : times;
 }
 
 /** Why `--fix` alone leaves what pays in half. */
@@ -159,7 +153,7 @@ function layoutWay(step: AccountStep, isBrief: boolean): string {
   const { command = "", castsIn, setting: of } = step;
   const set = isBrief ? "set it, lint with" : "set it, and lint with";
   const way = `${of === undefined ? command : `${set} --stack ${of.stack}`}${ifInHalf(step)}`;
-  const times = layoutTimes(step);
+  const times = otherTimes(step);
   if (times !== undefined) return `${way}; as stored ${times}`;
   return step.restsOn !== undefined || castsIn === undefined || command === ""
     ? way
@@ -172,7 +166,7 @@ export function storedLayout(
   account: readonly AccountStep[],
 ): string {
   const layout = step === "layout" ? account.find((each) => each.step === step) : undefined;
-  const times = layout === undefined ? undefined : layoutTimes(layout);
+  const times = layout === undefined ? undefined : otherTimes(layout);
   return times === undefined ? "" : ` (as stored ${times})`;
 }
 

@@ -87,11 +87,16 @@ test("where it is known what writing half takes, its step says so, and what the 
 });
 
 test.each([
-  ["that is what is said to be saved", { microseconds: 9, low: 8, high: 12, after: 20 }, "--fix"],
+  ["that is what is said to be saved", { ...times, after: times.microseconds }, "--fix"],
+  [
+    "it is within the interval",
+    { microseconds: 9, low: 8, high: 12, after: 20 },
+    "--fix; as stored 29 µs → 20 µs",
+  ],
   ["less is saved", { microseconds: 0, low: 0, high: 0, after: 20 }, "--fix; as stored 20 µs → 20 µs"],
   ["more is saved", { microseconds: 20, low: 18, high: 22, after: 20 }, "--fix; as stored 40 µs → 20 µs"],
 ] as const)(
-  "what a safe fix saves as the file is stored is said where it is another figure: %s",
+  "what a safe fix saves as the file is stored is said unless it reads the same: %s",
   (_, written, how) => {
     const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
     const command = "--fix";
@@ -279,9 +284,14 @@ test("a finding of a layout that its command writes in FP32 has that file's time
 
 test.each([
   ["it costs as stored", { microseconds: -4, low: -9, high: 1, after: 24 }, "; as stored 20 µs → 24 µs"],
-  ["it saves as much as stored", { microseconds: 9, low: 8, high: 12, after: 20 }, ""],
+  [
+    "it saves as much as stored",
+    { microseconds: 9, low: 8, high: 12, after: 20 },
+    "; as stored 29 µs → 20 µs",
+  ],
+  ["it reads the same as stored", { ...times, after: times.microseconds }, ""],
 ] as const)(
-  "a layout that is told in TF32 says of the file as stored where that is another figure: %s",
+  "a layout that is told in TF32 says of the file as stored unless that reads the same: %s",
   (_, written, said) => {
     const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
     const command = "--fix --unsafe-fixes";

@@ -81,7 +81,7 @@ test("what half precision saves is the same share of the same time in the accoun
   expect(group?.saves?.of).toBeCloseTo(exported?.microseconds ?? 0, 6);
   const shown = `${percent(share)} of ${duration(exported?.microseconds ?? 0)}`;
   const text = renderText(reportOf([report], "0.0.0-test"), { ...options, verbose: true });
-  expect(text).toContain(`${shown}, between`);
+  expect(text).toContain(`${shown} (`);
   expect(text).toMatch(new RegExp(`in FP16 .* ${percent(share)} `));
 });
 
