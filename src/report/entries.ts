@@ -57,11 +57,13 @@ type CountedModel = Pick<ModelReport, "belowThreshold" | "uncertain">;
 /** Half precision saves what it does without the Casts that a file in half needs, and what a setting saves no command does. */
 function partsText({ microseconds, withoutCasts = 0, withSetting }: CountedFindings): string {
   const parts = [
-    { part: withoutCasts, by: "without the Casts that half needs" },
+    { part: withoutCasts, by: "from half precision, not counting the Casts that convert to and from it" },
     { part: withSetting?.microseconds ?? 0, by: `where ${withSetting?.option} saves it` },
   ].filter(({ part }) => part > 0);
   return parts
-    .map(({ part, by }) => (part < microseconds ? `, ${duration(part)} of it ${by}` : ` ${by}`))
+    .map(({ part, by }) =>
+      duration(part) !== duration(microseconds) ? `; ${duration(part)} of it ${by}` : ` ${by}`,
+    )
     .join("");
 }
 

@@ -2,7 +2,7 @@
 import { compact, counted, duration, percent, printable } from "../ir/format.ts";
 import type { ModelReport } from "../lint/result.ts";
 import { accountLines } from "./account-table.ts";
-import { predictedIn, takenFirstText } from "./account-text.ts";
+import { predictedIn, takenFirstText, unreachedText } from "./account-text.ts";
 import { budgetLines } from "./budget-text.ts";
 import type { Palette } from "./color.ts";
 import { tensorCoreText, timeNote, timeWord, whereText } from "./profile-text.ts";
@@ -62,9 +62,10 @@ function timeLine(model: ModelReport, detail: Detail): string {
 
 /** A line a step, and which of them is taken first. */
 export function stepLines({ account }: ModelReport, { columns, detail }: ViewOptions): string[] {
-  const first = takenFirstText(account);
+  const isBrief = detail === "brief";
+  const said = [takenFirstText(account), isBrief ? undefined : unreachedText(account)];
   return [
-    ...accountLines(account, { columns, isBrief: detail === "brief" }),
-    ...(first === undefined ? [] : [`  ${first}`]),
+    ...accountLines(account, { columns, isBrief }),
+    ...said.flatMap((text) => (text === undefined ? [] : `  ${text}`)),
   ];
 }

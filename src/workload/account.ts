@@ -5,7 +5,8 @@
 import type { CostModel, Saving } from "../cost/model.ts";
 import type { LayoutSetting } from "../hardware/stacks.ts";
 import type { Precision } from "../hardware/target.ts";
-import { fixFlags, type Half, halfOf, isHalf, namesPrecision } from "../ir/fix-command.ts";
+import { fixFlags, type Half, halfOf } from "../ir/fix-command.ts";
+import { isToHalf, unreachedHalf } from "../ir/unreached-half.ts";
 import { differenceBetween, type WorkloadChange } from "./change.ts";
 import { type Quantized, quantizedIn } from "./codes.ts";
 import { mostSavedBy } from "./least.ts";
@@ -114,7 +115,7 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
     if (change !== undefined && change.steps.length === 0 && !isFile) continue;
     const { microseconds, low, high } = workload.timeline;
     const { precision } = workload.target;
-    isInHalf ||= isToHalf({ step, workload });
+    isInHalf ||= isToHalf({ step, precision });
     const measured = isMeasured(workload.timeline.steps) ? ({ measured: true } as const) : {};
     const saves = change === undefined || last === undefined ? null : subtracted(change, last, workload);
     steps.push({
@@ -134,33 +135,22 @@ export function accountOf(states: readonly AccountState[], cost: CostModel): Acc
   return steps;
 }
 
-/** With what later steps rest on, where no step's command stores the half that they are told in. A profile's ran as it was told. */
+/** With what later steps rest on there. */
 export function withHalfNeeded(account: readonly AccountStep[]): AccountStep[] {
-  const half = account.map(({ precision }) => precision).find(isHalf);
-  const isReached = account.some((step) => step.measured === true || storesHalf(step));
-  if (half === undefined || isReached) return [...account];
+  const half = unreachedHalf(account);
+  if (half === undefined) return [...account];
   const isLater = ({ step }: AccountStep) => step === "layout" || step === "author";
   return account.map((step) => (isLater(step) ? { ...step, restsOn: half } : step));
 }
 
-/** `--unsafe-fixes` leaves the types of a file whose step says what it saves as stored. */
-function storesHalf({ command, step, written }: AccountStep): boolean {
-  if (command === undefined) return false;
-  return namesPrecision(command) || (step === "layout" && written === undefined);
-}
-
 function castsIn(states: readonly AccountState[]): string | undefined {
-  const half = states.find(isToHalf);
+  const half = states.find(({ step, workload }) => isToHalf({ step, precision: workload.target.precision }));
   const isKnown = states.some(({ step }) => step === "kept");
   if (half === undefined || half.unwritten === true || isKnown) return undefined;
   const isInLayout = states.some(({ step, setting }) => step === "layout" && setting === undefined);
   const changed = isInLayout ? "layout-in-half" : "precision";
   const [, ...flags] = fixFlags("unsafe", changed, halfOf(half.workload.target.precision));
   return ["--diff", ...flags].join(" ");
-}
-
-function isToHalf({ step, workload }: Pick<AccountState, "step" | "workload">): boolean {
-  return (step === "precision" || step === "half") && isHalf(workload.target.precision);
 }
 
 function codesOf(step: AccountStepName, { products, target }: Workload): Pick<AccountStep, "quantized"> {
