@@ -49,7 +49,7 @@ function changedLines(outcome: FixOutcome, options: FixTextOptions, palette: Pal
   const said = [slower, first].flatMap((text) => (text === undefined ? [] : `  ${text}`));
   const lines = [`  ${timeText(outcome, palette)}`, ...account, ...said, `  ${sizeText(outcome)}`];
   const changes = outcome.notes.filter(({ kind }) => kind === "changed");
-  pushAll(lines, changeLines(changes, isHalfSure(outcome), palette));
+  pushAll(lines, changeLines(changes, outcome, palette));
   pushAll(lines, measured(outcome));
   const assumed = Object.keys(outcome.assumed);
   for (const text of assumedText(assumed, outcome.assumed)) lines.push(`  ${printable(text)}`);
@@ -64,8 +64,18 @@ function isHalfSure({ account }: FixOutcome): boolean {
   return half === undefined || ((half.saves?.low ?? 0) > 0 && half.unsure !== true);
 }
 
+/** The account is told in half before safe fixes, and its Casts are no part of these: whose time the change to half is of. */
+function halfBefore({ account }: FixOutcome): string {
+  const steps = (account ?? []).map(({ step }) => step);
+  const [half, safe] = [steps.indexOf("precision"), steps.indexOf("safe")];
+  if (half < 0 || safe < half) return "";
+  return ` (before safe fixes${steps.includes("kept") ? ", with its Casts" : ""})`;
+}
+
 /** Layers of a repeated block change alike: one line for all that read the same. */
-function changeLines(changes: FixOutcome["notes"], isHalfSure: boolean, palette: Palette): string[] {
+function changeLines(changes: FixOutcome["notes"], outcome: FixOutcome, palette: Palette): string[] {
+  const isSure = isHalfSure(outcome);
+  const ofHalf = halfBefore(outcome);
   const told = changes.map(({ pass, message, microseconds }, index) => {
     const next = changes[index + 1];
     return { pass, message, microseconds, isOfMore: next?.pass === pass && next.microseconds === undefined };
@@ -79,8 +89,10 @@ function changeLines(changes: FixOutcome["notes"], isHalfSure: boolean, palette:
     if (first === undefined) return [];
     const times = placesText(group.length);
     const whole = group.reduce((sum, [, { microseconds = 0 }]) => sum + microseconds, 0);
-    const verb = isHalfSure || first.pass !== "half" ? "saves" : "may save";
-    const saved = savesText(first.microseconds === undefined ? undefined : whole, first.isOfMore, verb);
+    const [verb, of] =
+      first.pass === "half" ? ([isSure ? "saves" : "may save", ofHalf] as const) : (["saves", ""] as const);
+    const time = first.microseconds === undefined ? undefined : whole;
+    const saved = `${savesText(time, first.isOfMore, verb)}${time === undefined ? "" : of}`;
     return [`  ${palette.bold(first.pass)}  ${printable(first.message)}${times}${saved}`];
   });
 }
