@@ -159,26 +159,32 @@ export function keepWithinSteps(listed: readonly Group[], account: readonly Acco
 }
 
 /**
- * Parts that are all of a step are together no surer than it: its width is of errors that they share, and of passes around them. What is claimed stays
- * claimed, for a part of what is sure is above zero.
+ * Parts of a step are together no surer than it, be they all of it or not: its width is of errors that they share, and of passes around them. What is claimed
+ * stays claimed, for a part of what is sure is above zero. Parts that are all of it reach as high as it, too.
  */
 export function reachTheirSteps(listed: readonly Group[], account: readonly AccountStep[]): void {
   for (const { step, saves: whole } of account) {
     const parts = listed.filter((group) => group.saves !== null && stepIn(account, group) === step);
+    if (whole === null || whole.low <= 0 || parts.length === 0) continue;
+    const lows = sumOf(parts.map(({ saves }) => saves?.low ?? 0));
+    const below = lows > whole.low ? whole.low / lows : 1;
     const all = sumOf(parts.map(({ saves }) => saves?.microseconds ?? 0));
-    if (whole === null || whole.low <= 0 || parts.length < 2 || !isAllOf(whole, all)) continue;
-    const roomOf = ({ saves }: Group) => Math.max(0, (saves?.of ?? 0) - (saves?.high ?? 0));
-    const room = sumOf(parts.map(roomOf));
-    const above = Math.max(0, whole.high - sumOf(parts.map(({ saves }) => saves?.high ?? 0)));
-    const below = whole.low / sumOf(parts.map(({ saves }) => saves?.low ?? 0));
+    const wider = isAllOf(whole, all) && parts.length > 1 ? roomUpTo(whole.high, parts) : () => 0;
     for (const group of parts) {
       if (group.saves === null) continue;
       const { low, high } = group.saves;
-      // No more than its kernels take.
-      const more = room > 0 ? Math.min(1, above / room) * roomOf(group) : 0;
-      group.saves = { ...group.saves, low: low * Math.min(1, below), high: high + more };
+      group.saves = { ...group.saves, low: low * below, high: high + wider(group) };
     }
   }
+}
+
+/** What is missing of `high` at their upper ends together, by the room that each has: it saves no more than its kernels take. */
+function roomUpTo(high: number, parts: readonly Group[]): (group: Group) => number {
+  const roomOf = ({ saves }: Group) => Math.max(0, (saves?.of ?? 0) - (saves?.high ?? 0));
+  const room = sumOf(parts.map(roomOf));
+  const above = Math.max(0, high - sumOf(parts.map(({ saves }) => saves?.high ?? 0)));
+  const share = room > 0 ? Math.min(1, above / room) : 0;
+  return (group) => share * roomOf(group);
 }
 
 /** A finding that may save nothing, and is all that its step saves, has the step's interval, as far as its kernels take that much: the two are one figure. */
