@@ -128,7 +128,10 @@ const names: Readonly<
   ],
   safe: (step, account) => ["safe fixes", safeWay(step, account)],
   half: (step, account) => [`in ${precisionNames[step.precision]}`, toHalf(step, account)],
-  kept: (step) => [(step.saves?.microseconds ?? 0) > 0 ? "as written" : "FP32 kept, Casts", writtenText(step)],
+  kept: (step) => [
+    (step.saves?.microseconds ?? 0) > 0 ? "as written" : "FP32 kept, Casts",
+    writtenText(step),
+  ],
   layout: (step, _, isBrief) => [
     step.setting === undefined ? "layout" : `with ${step.setting.option}`,
     layoutWay(step, isBrief),

@@ -164,6 +164,7 @@ describe("half that is not sure to save", () => {
     microseconds: 10,
     low: 9,
     high: 11,
+    precision: "fp16",
     tensorCoreShare: 1,
     families: {},
     basis: "kernels",
@@ -337,7 +338,13 @@ test.each([
     expect(accountCells(layout, account)[3]).toBe(`${command}${said}`);
     expect(storedLayout({ step: "layout" }, account)).toBe(said === "" ? "" : ` (${said.slice(2)})`);
     // TF32 is a setting of the stack: after all is the file with it.
-    const predicted = { ...times, tensorCoreShare: 1, families: {}, basis: "kernels" } as const;
+    const predicted = {
+      ...times,
+      precision: "fp16",
+      tensorCoreShare: 1,
+      families: {},
+      basis: "kernels",
+    } as const;
     expect(standingOf({ account, predicted, nodes: 1 })).toMatchObject({ afterAll: 10 });
   },
 );
