@@ -44,7 +44,7 @@ export default defineRule({
       "depthwise {kernel} over {channels} channels: cuDNN's fast depthwise kernels end at 7×7; two of 7×7 see 13×13",
   },
   *check(context) {
-    if (context.target.stack.layout === "stack") return;
+    if (context.choosesLayout) return;
     for (const product of context.products) {
       const work = largeKernel(product);
       if (work === undefined) continue;

@@ -49,7 +49,7 @@ export default defineRule({
   },
   *check(context) {
     // Such a stack writes every activation in NHWC: what the file spells as a Transpose to or from it is no pass there.
-    if (context.target.stack.layout === "stack") return;
+    if (context.choosesLayout) return;
     const { layoutSetting: setting } = context;
     for (const { step, perm, node, scope, ...between } of layoutTransposes(context)) {
       const data = { perm: `[${perm.join(", ")}]`, ...between };

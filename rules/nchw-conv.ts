@@ -62,7 +62,7 @@ export default defineRule({
   },
   *check(context) {
     const { stack } = context.target;
-    if (stack.layout === "stack") return;
+    if (context.choosesLayout) return;
     const { layoutSetting: setting } = context;
     for (const { conversions, fix, left, ...region } of setting ? bySetting(context) : found(context)) {
       const { convolutions, saves } = region;

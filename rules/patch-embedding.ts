@@ -71,7 +71,7 @@ function savingOf(
   { gemm, gather }: PatchProduct,
   context: LintContext,
 ): Saving | undefined {
-  const keeps = context.target.stack.layout === "stack" || isChannelsLast(product);
+  const keeps = context.choosesLayout || isChannelsLast(product);
   const transposes = keeps ? [] : transposesToLast(product, context);
   const [output] = product.node.outputs;
   const turns = transposes === undefined && output !== undefined;

@@ -49,7 +49,7 @@ export default defineRule({
   },
   *check(context) {
     // A stack that chooses layouts brings kernels of its own.
-    if (context.target.stack.layout === "stack") return;
+    if (context.choosesLayout) return;
     for (const product of context.products) {
       const wider = widerGroups(product.sizes, context);
       if (wider === undefined) continue;

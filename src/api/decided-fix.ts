@@ -2,7 +2,13 @@
 import { invalidNode } from "../facts/invalid-node.ts";
 import { decideSafe, type SafeFix } from "../fix/decide.ts";
 import { decidedIn } from "../fix/decide-layout.ts";
-import { decideStored, declinedAsStored, type SafeFixes, whyUnsolved } from "../fix/decide-stored.ts";
+import {
+  decideStored,
+  declinedAsStored,
+  type SafeFixes,
+  type Unsolved,
+  unsolvedOf,
+} from "../fix/decide-stored.ts";
 import { isHalfLeft } from "../fix/half-left.ts";
 import type { FixedModel, FixSettings } from "../fix/pipeline.ts";
 import { keepPriced, priced } from "../fix/prices.ts";
@@ -60,7 +66,7 @@ function decidedFix(model: OpenModel, lint: LintSettings, workload: Workload): D
   const made = { model, settings, fixes, ends };
   return {
     ...decidedOf(
-      { ...fixes.inTarget, whyUnsolved: whyUnsolved(fixes.inTarget, workload, settings, false) },
+      { ...fixes.inTarget, unsolved: unsolvedOf(fixes.inTarget, workload, settings, false) },
       workload,
       made,
     ),
@@ -80,22 +86,25 @@ interface Made {
 }
 
 /** Why they are not made may be unknown: that of a file that is told otherwise. */
-type Told = Omit<SafeFix, "declined"> & {
+type Told = Omit<SafeFix, "declined" | "unsolved"> & {
   readonly declined?: string | undefined;
-  readonly whyUnsolved?: (() => string) | undefined;
+  readonly unsolved?: Unsolved | undefined;
 };
 
 /** Of safe fixes, told of `file`: the model in the target's types, or in those that it stores. */
 function decidedOf(safe: Told, file: Workload, { model, settings }: Made) {
-  const { fixed, after, change, declined, foregone, loses, whyUnsolved, proposed, addsInside } = safe;
+  const { fixed, after, change, declined, foregone, loses, unsolved, proposed, addsInside } = safe;
   const whole = foregone === undefined ? undefined : { microseconds: foregone };
   const all = declined === undefined ? undefined : { message: declined, whole };
   const reasonOf = once(() => reasons(model, settings, []));
-  const sizes = proposed && sizesIn(proposed);
+  const sizes = once(() => {
+    const left = proposed ?? unsolved?.proposed();
+    return left && sizesIn(left);
+  });
   return {
     after,
     change,
-    proposedFor: (product) => sizes?.(product) ?? reasonOf()(product).padded,
+    proposedFor: (product) => sizes()?.(product) ?? reasonOf()(product).padded,
     slowerElsewhere: loses && declined,
     foregone,
     isSolved: fixed.parts.has("align"),
@@ -104,9 +113,9 @@ function decidedOf(safe: Told, file: Workload, { model, settings }: Made) {
     isRewritten: (node) => node.graph === model.graph && fixed.rewritten.has(labelOf(node)),
     reasonFor: (product) => {
       const reason = reasonOf()(product);
-      if (reason.kind === "other-axis" && whyUnsolved !== undefined)
-        return { message: whyUnsolved(), declined: "uncertain" };
-      const isInside = reason.kind === "inside" && addsInside === true && sizes?.(product) !== undefined;
+      if (reason.kind === "other-axis" && unsolved !== undefined)
+        return { message: unsolved.why(), declined: "uncertain" };
+      const isInside = reason.kind === "inside" && addsInside === true && sizes()?.(product) !== undefined;
       const isMade = isInside || isSolved(reason);
       return leftReason(reason, isMade ? all : undefined, loses !== undefined);
     },
@@ -124,12 +133,8 @@ function asStoredOf(workload: Workload, made: Made): DecidedAsStored {
   const change = stored.fixed.changed ? changeBetween(file, after, settings.cost) : noChange;
   // What is left would save another time here.
   const left = declinedAsStored(stored, workload, settings);
-  const unsolved = {
-    whyUnsolved: whyUnsolved(stored, workload, settings, true),
-    // Padding is decided for the half that a model is meant to run in, be it told as it is stored.
-    proposed: stored.proposed ?? stored.unsolved?.().proposed,
-  };
-  const told = { ...stored, ...unsolved, after, change, declined: left?.message, foregone: left?.foregone };
+  const unsolved = unsolvedOf(stored, workload, settings, true);
+  const told = { ...stored, unsolved, after, change, declined: left?.message, foregone: left?.foregone };
   const decided = decidedOf(told, file, { ...made, settings });
   const asDecided = counterpartIn(workload.products);
   return {

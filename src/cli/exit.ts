@@ -41,8 +41,27 @@ export function verdictOf(
   const exceeded = exceededBudgets(models);
   if (exceeded !== undefined) return { exitCode: exitCodes.findings, why: exceeded };
   if (maxWarnings === undefined || summary.warnings <= maxWarnings) return { exitCode: exitCodes.clean };
-  const why = `${counted(summary.warnings, "warning")}, more than --max-warnings ${maxWarnings} allows`;
+  const why = `${counted(summary.warnings, "warning")}, more than --max-warnings ${maxWarnings} allows${unclearedText(models)}`;
   return { exitCode: exitCodes.findings, why };
+}
+
+/**
+ * `; no command clears 1 of them (m.onnx: TC301 /c/Conv, which prefer_nhwc clears: set it, and lint with --stack ort-cuda-nhwc): --suppress-all …`: a
+ * team that runs every command would look for the next one. Empty where a command is told for each.
+ */
+function unclearedText(models: LintReport["models"]): string {
+  const places = models.flatMap(({ path, groups, findings }) => {
+    const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
+    return groups
+      .filter(({ severity, fixCommand }) => severity === "warn" && fixCommand === null)
+      .map(({ code, setting, findings: [first = ""] }) => {
+        const place = `${path}: ${[code, nodes.get(first) ?? []].flat().join(" ")}`;
+        if (setting === undefined) return place;
+        return `${place}, which ${setting.option} clears: set it, and lint with --stack ${setting.stack}`;
+      });
+  });
+  if (places.length === 0) return "";
+  return `; no command clears ${places.length} of them (${placesText(places)}): --suppress-all lets off what is there, the configuration switches a rule off, and --fail-on fixable in place of --max-warnings fails on what --fix repairs alone`;
 }
 
 const fails = "which --fail-on fixable fails";

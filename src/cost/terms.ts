@@ -1,4 +1,5 @@
 /** @file The analytic terms of any work: which family's, with which coefficients. */
+import { choosesLayout } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import type { TrafficVariant, Work } from "../ops/work.ts";
 import { type AttentionCoefficients, sketchAttention } from "./attention.ts";
@@ -63,8 +64,9 @@ export function sketch(
  */
 function asChosen(work: Work<number>, { stack }: Target): Work<number> {
   if (work.kind !== "conv") return work;
-  const isChosen = stack.layout === "stack" && stack.choosesLayoutOf.includes(work.kernel.length);
-  return isChosen || computeDtype(work.dtype, "as-is") === "fp64" ? { ...work, layout: "nhwc" } : work;
+  return choosesLayout(stack, work.kernel.length) || computeDtype(work.dtype, "as-is") === "fp64"
+    ? { ...work, layout: "nhwc" }
+    : work;
 }
 
 /** The sizes a stack computes with that pads by itself. A stem of up to 4 channels has kernels of its own. */

@@ -19,7 +19,7 @@ import type { WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
-import { undoesLayout } from "../workload/undone-layout.ts";
+import { choosesLayout, undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { patched } from "./edits.ts";
@@ -79,7 +79,7 @@ export function decideLayout(
 
 /** Whether what a fix writes is the layout that the stack runs. */
 function isOfFile({ target: { stack } }: Workload, { options }: FixSettings): boolean {
-  return stack.layout !== "stack" && !undoesLayout(stack, options.nhwcForm);
+  return !choosesLayout(stack) && !undoesLayout(stack, options.nhwcForm);
 }
 
 /**

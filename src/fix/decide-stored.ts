@@ -105,18 +105,28 @@ export function declinedAsStored(
   return { message: `${inTargetText(file)} ${declined}; ${stored}`, foregone, proposed, addsInside };
 }
 
-/** The same of what was not solved; undefined where all was. `isAsStored`: whether `file` is told in the types that it stores. */
-export function whyUnsolved(
+/** What was not solved, which takes as long as solving to answer, the first time. */
+export interface Unsolved {
+  /** Why it is not done all the same. */
+  readonly why: () => string;
+  /** The model as solving leaves it, where that decides what is told of the file as it is stored. */
+  readonly proposed: () => Workload | undefined;
+}
+
+/** Undefined where all was solved. `isAsStored`: whether `file` is told in the types that it stores. */
+export function unsolvedOf(
   { unsolved }: Pick<SafeFix, "unsolved">,
   file: Workload,
   settings: Pick<FixSettings, "cost">,
   isAsStored: boolean,
-): (() => string) | undefined {
+): Unsolved | undefined {
   if (unsolved === undefined) return undefined;
-  return () => {
+  const why = () => {
     const { message } = (isAsStored && declinedAsStored(unsolved(), file, settings)) || {};
     return message ?? unsolved().declined ?? sureOfLittle;
   };
+  // Padding is decided for the half that a model is meant to run in, be it told as it is stored.
+  return { why, proposed: () => (isAsStored ? unsolved().proposed : undefined) };
 }
 
 /** Of a reason that is decided in what the target computes in, where the file is told as it is stored. */

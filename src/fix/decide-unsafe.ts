@@ -199,17 +199,27 @@ function halvedWays(
   file: Workload,
   isLaidOut: boolean,
 ): readonly [Unsafe, ...Unsafe[]] {
-  const plain = halved(safe, settings, file);
-  return isLaidOut ? waysLaidOut(plain, settings, file) : [plain];
+  const half = broughtToHalf(safe.fixed, settings);
+  return isLaidOut ? waysLaidOut(safe, half, settings, file) : [fromHalf(safe, half, settings, file)];
 }
 
-function waysLaidOut(plain: Unsafe, settings: FixSettings, file: Workload): readonly [Unsafe, ...Unsafe[]] {
-  const { safe } = plain;
+/** `half` is what `safe` leaves, brought to half. */
+function waysLaidOut(
+  safe: SafeFix,
+  half: FixedModel,
+  settings: FixSettings,
+  file: Workload,
+): readonly [Unsafe, ...Unsafe[]] {
+  const plain = fromHalf(safe, half, settings, file);
   const following = isByPrice(plain.fixed) ? [halved(safe, nhwcFollowing(settings), file)] : [];
   const ways = [plain, ...following] as const;
+  // Where NHWC was asked for by name, all of them have it.
+  if (settings.options.nhwcOnlyWhereFaster !== true) return ways;
   // What is sure to gain of the model in half is decided: Casts between what stays FP32 are told by themselves.
   const asDecided = { ...settings, options: { ...settings.options, nhwcOnlyWhereFaster: false } };
-  return ways.some(({ turned }) => turned !== undefined) ? ways : [...ways, halved(safe, asDecided, file)];
+  return ways.some(({ turned }) => turned !== undefined)
+    ? ways
+    : [...ways, fromHalf(safe, half, asDecided, file)];
 }
 
 function isByPrice({ notes }: FixedModel): boolean {
@@ -235,14 +245,18 @@ export function halfInLayout(
   settings: FixSettings,
   file: Workload,
 ): FixedModel {
-  const plain = { safe: inTarget, ...laidOut(half, settings, file), isHalved: half.changed };
-  if (layoutInHalf(inTarget.fixed.model, settings, file) === undefined) return plain.fixed;
-  return fastestHalf(waysLaidOut(plain, settings, file), settings).fixed;
+  if (layoutInHalf(inTarget.fixed.model, settings, file) === undefined)
+    return fromHalf(inTarget, half, settings, file).fixed;
+  return fastestHalf(waysLaidOut(inTarget, half, settings, file), settings).fixed;
 }
 
 /** In half, and then in the layout that pays there. */
 function halved(safe: SafeFix, settings: FixSettings, file: Workload): Unsafe {
-  const half = broughtToHalf(safe.fixed, settings);
+  return fromHalf(safe, broughtToHalf(safe.fixed, settings), settings, file);
+}
+
+/** The layout of a model that is in half already: it decides nothing about what is. */
+function fromHalf(safe: SafeFix, half: FixedModel, settings: FixSettings, file: Workload): Unsafe {
   return { safe, ...laidOut(half, settings, file), isHalved: half.changed };
 }
 

@@ -13,7 +13,7 @@ import { partsByLabel, type Whole, withinWholes } from "../workload/within-whole
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
-import type { Declined } from "./decide-stored.ts";
+import type { Declined, Unsolved } from "./decide-stored.ts";
 import { type LeftProduct, leftProducts } from "./left-products.ts";
 import { pricingOf } from "./pass-context.ts";
 import { type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
@@ -25,9 +25,7 @@ import { asWritten, keepsTypes } from "./stored-types.ts";
 export interface NotMade {
   readonly declined?: Declined | undefined;
   /** Where they were not looked for. */
-  readonly whyUnsolved?: (() => string) | undefined;
-  /** As solving leaves it then, where the file is told as it is stored. */
-  readonly proposedUnsolved?: (() => Workload | undefined) | undefined;
+  readonly unsolved?: Unsolved | undefined;
 }
 
 /**
@@ -38,7 +36,7 @@ export function remainderNotes(
   model: OpenModel,
   settings: FixSettings,
   left: readonly LeftPiece[],
-  { declined, whyUnsolved, proposedUnsolved }: NotMade,
+  { declined, unsolved }: NotMade,
 ): FixNote[] {
   const workload = asWritten(model, settings);
   // Reasons are of the model as it was decided on.
@@ -46,13 +44,15 @@ export function remainderNotes(
   const asDecided = workload === decided ? undefined : counterpartIn(decided.products);
   const known = once(() => reasons(model, settings, left));
   const reasonFor = (product: CostedProduct) => known()(asDecided?.(product) ?? product);
-  const proposed = declined?.proposed ?? proposedUnsolved?.();
-  const sizes = proposed && sizesIn(proposed);
+  const sizes = once(() => {
+    const proposed = declined?.proposed ?? unsolved?.proposed();
+    return proposed && sizesIn(proposed);
+  });
   const found = leftProducts(
     workload,
     settings,
     declined,
-    (product) => sizes?.(product) ?? reasonFor(product).padded,
+    (product) => sizes()?.(product) ?? reasonFor(product).padded,
   );
   const wholeOf = wholesIn(declined);
   const parts: NotePart[] = [];
@@ -70,7 +70,7 @@ export function remainderNotes(
         wholeOf(each.product),
       );
     }
-    const message = own.kind === "other-axis" && whyUnsolved !== undefined ? whyUnsolved() : own.message;
+    const message = own.kind === "other-axis" && unsolved !== undefined ? unsolved.why() : own.message;
     const kind = own.kind === "forbidden" ? "blocked" : "kept";
     return partOf({ ...note, kind, message, isPart: own.whole !== undefined }, own.whole);
   });
@@ -100,10 +100,10 @@ function isDeclined(
   own: Reason,
   { addsInside }: Declined,
   settings: FixSettings,
-  sizes: ProposedSizes | undefined,
+  sizes: () => ProposedSizes | undefined,
 ): boolean {
   if (place !== undefined) return place === "part";
-  const isInside = own.kind === "inside" && addsInside === true && sizes?.(product) !== undefined;
+  const isInside = own.kind === "inside" && addsInside === true && sizes()?.(product) !== undefined;
   return (isInside || isSolved(own)) && !isBelowLimit(own, settings);
 }
 

@@ -14,7 +14,7 @@ import {
   decideStored,
   declinedAsStored,
   type SafeFixes,
-  whyUnsolved,
+  unsolvedOf,
 } from "./decide-stored.ts";
 import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
 import { foreseenEnds, foreseenHalf } from "./foreseen.ts";
@@ -59,11 +59,8 @@ export function runStages(original: OpenModel, settings: FixSettings): Staged {
   const fixed = withLayoutNotes(made, states, { fixes, settings, file });
   const { padded } = behind;
   const isAsStored = isToldAsStored(behind, told);
-  const unsolved = {
-    whyUnsolved: whyUnsolved(safe, file, told, isAsStored),
-    proposedUnsolved: isAsStored ? () => safe.unsolved?.().proposed : undefined,
-  };
-  return { settings: told, fixed, padded, states, declined, ...unsolved };
+  const unsolved = unsolvedOf(safe, file, told, isAsStored);
+  return { settings: told, fixed, padded, states, declined, unsolved };
 }
 
 const decidedBefore = "padding was decided before the types changed: --fix of the result decides anew";

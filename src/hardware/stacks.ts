@@ -47,6 +47,12 @@ export interface LayoutSetting {
   readonly stack: StackId;
 }
 
+/** The stack takes NHWC itself, whatever the file has. */
+export interface ChosenLayout {
+  /** Of which convolutions, by their spatial axes. */
+  readonly chosenOf: readonly number[];
+}
+
 export interface Stack {
   readonly id: StackId;
   readonly name: string;
@@ -67,12 +73,7 @@ export interface Stack {
    * Who decides what layout convolutions run in: the file, whose NCHW has slower kernels; the stack, which takes NHWC and converts at
    * the borders itself; or a setting of it: without that it runs NCHW, whatever a file spells (docs/adr/0039).
    */
-  readonly layout: "file" | "stack" | LayoutSetting;
-  /**
-   * Of which convolutions a stack chooses it, by their spatial axes: Inductor of two, where the others run channels first, with conversions around each that
-   * cuDNN makes (bench/measurements/h200-inductor-launches.jsonl: tcn, whisper_encoder, c3d).
-   */
-  readonly choosesLayoutOf: readonly number[];
+  readonly layout: "file" | ChosenLayout | LayoutSetting;
   /** Whether Transposes cancel as it loads a file: what a file spells in NHWC by operators that every runtime has is NCHW again. */
   readonly cancelsTransposes: boolean;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
@@ -143,7 +144,6 @@ const rows = {
     multipliesPatches: false,
     attention: cudnnAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
-    choosesLayoutOf: [1, 2, 3],
     cancelsTransposes: true,
     float32: inTf32,
     fuses: ortFusion,
@@ -161,8 +161,7 @@ const rows = {
     padsInside: false,
     multipliesPatches: false,
     attention: cudnnAttention,
-    layout: "stack",
-    choosesLayoutOf: [1, 2, 3],
+    layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: true,
     float32: inTf32,
     fuses: ortFusion,
@@ -180,8 +179,7 @@ const rows = {
     padsInside: true,
     multipliesPatches: false,
     attention: cudnnAttention,
-    layout: "stack",
-    choosesLayoutOf: [1, 2, 3],
+    layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
     float32: inTf32,
     fuses: fusesAll,
@@ -200,8 +198,8 @@ const rows = {
     padsInside: false,
     multipliesPatches: false,
     attention: cudnnAttention,
-    layout: "stack",
-    choosesLayoutOf: [2],
+    // The others run channels first, with conversions around each that cuDNN makes (bench/measurements/h200-inductor-launches.jsonl: tcn, whisper_encoder, c3d).
+    layout: { chosenOf: [2] },
     cancelsTransposes: false,
     float32: asPyTorch,
     fuses: {
@@ -229,7 +227,6 @@ const rows = {
     multipliesPatches: false,
     attention: cudnnAttention,
     layout: "file",
-    choosesLayoutOf: [1, 2, 3],
     cancelsTransposes: false,
     float32: inFp32,
     fuses: {
@@ -257,8 +254,7 @@ const rows = {
     padsInside: false,
     multipliesPatches: true,
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
-    layout: "stack",
-    choosesLayoutOf: [1, 2, 3],
+    layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
@@ -274,7 +270,13 @@ export const stackIds = Object.keys(rows) as readonly StackId[];
 
 /** The setting that convolutions run in NHWC by; undefined where the file or the stack itself decides. */
 export function layoutSettingOf({ layout }: Pick<Stack, "layout">): LayoutSetting | undefined {
-  return typeof layout === "object" ? layout : undefined;
+  return layout !== "file" && "option" in layout ? layout : undefined;
+}
+
+/** Whether the stack chooses the layout of convolutions of so many spatial axes; of any where that is undefined. */
+export function choosesLayout({ layout }: Pick<Stack, "layout">, axes?: number): boolean {
+  if (layout === "file" || "option" in layout) return false;
+  return axes === undefined || layout.chosenOf.includes(axes);
 }
 
 /** Whether what a file spells in NHWC, in a form that every runtime can run, is what it runs without that. */

@@ -3,7 +3,7 @@ import type { CostModel, Detailed, Estimate, Saving } from "../cost/model.ts";
 import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { UnresolvedProduct } from "../facts/products.ts";
-import { type LayoutSetting, layoutSettingOf } from "../hardware/stacks.ts";
+import { choosesLayout, type LayoutSetting, layoutSettingOf } from "../hardware/stacks.ts";
 import type { ComputeType, Precision, Target } from "../hardware/target.ts";
 import type { DType } from "../ir/dtype.ts";
 import { isHalf, mayBecomeHalf } from "../ir/fix-command.ts";
@@ -100,6 +100,11 @@ export class LintContext implements Workload {
   /** Whether a profile measured its times, or those that they follow from. */
   get isMeasured(): boolean {
     return this.timeline.steps.some(({ measured }) => measured !== undefined);
+  }
+
+  /** Whether the stack takes NHWC itself, of some convolutions at least. */
+  get choosesLayout(): boolean {
+    return choosesLayout(this.target.stack);
   }
 
   /** What makes the stack run NHWC, where no file does. */

@@ -53,7 +53,7 @@ export function assemble(
     ...foundSizes(model, new Set(sizes.assumed)),
     configFiles: settings.configFiles,
     predicted: {
-      ...{ microseconds, low, high, families, basis },
+      ...{ microseconds, low, high, precision: context.target.precision, families, basis },
       tensorCoreShare: profile?.onCpu === true ? 0 : tensorCoreShare,
       ...(half === undefined ? {} : { half }),
     },

@@ -269,6 +269,8 @@ export interface ModelReport {
     readonly microseconds: number;
     readonly low: number;
     readonly high: number;
+    /** What these are of: `target.precision`, or `as-is` where the file is predicted in the types that it stores, whatever was asked for. */
+    readonly precision: string;
     /** Of the predicted time, in products that run on Tensor Cores: 0 to 1. */
     readonly tensorCoreShare: number;
     /** Microseconds by family of work: conv, gemm, attention, recurrent, memory. */

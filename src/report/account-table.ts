@@ -1,6 +1,6 @@
 /** @file A model's account as lines of a terminal, a step each. */
 import type { AccountStep } from "../lint/result.ts";
-import { accountCells } from "./account-text.ts";
+import { accountCells, rowsOf } from "./account-text.ts";
 import { foldedLines, hanging } from "./fold.ts";
 import { usualColumns } from "./screen.ts";
 import { alignColumns } from "./table.ts";
@@ -17,12 +17,13 @@ export interface AccountShape {
 export function accountLines(account: readonly AccountStep[], shape: AccountShape = {}): string[] {
   if (account.length < 2) return [];
   const { columns = Number.POSITIVE_INFINITY, isBrief } = shape;
-  const rowsOf = (isTight?: boolean) => account.map((step) => accountCells(step, account, isBrief, isTight));
+  const shown = rowsOf(account);
+  const cellsOf = (isTight?: boolean) => shown.map((step) => accountCells(step, account, isBrief, isTight));
   const isWide = (line: string, most = columns) => textWidth(line) > most - indent.length;
-  const all = rowsOf();
+  const all = cellsOf();
   // Sooner than a line more, of which a screen has so many, be it written to a file.
   const isTight = columnsOf(all).some((line) => isWide(line, shape.columns ?? usualColumns));
-  const rows = isTight ? rowsOf(true) : all;
+  const rows = isTight ? cellsOf(true) : all;
   const figures = alignColumns(rows, ["left", "right", "left"]);
   return columnsOf(rows).flatMap((line, row) => {
     if (!isWide(line)) return [`${indent}${line}`];

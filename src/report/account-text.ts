@@ -128,7 +128,10 @@ const names: Readonly<
   ],
   safe: (step, account) => ["safe fixes", safeWay(step, account)],
   half: (step, account) => [`in ${precisionNames[step.precision]}`, toHalf(step, account)],
-  kept: (step) => ["FP32 kept, Casts", writtenText(step)],
+  kept: (step) => [
+    (step.saves?.microseconds ?? 0) > 0 ? "as written" : "FP32 kept, Casts",
+    writtenText(step),
+  ],
   layout: (step, _, isBrief) => [
     step.setting === undefined ? "layout" : `with ${step.setting.option}`,
     layoutWay(step, isBrief),
@@ -185,8 +188,27 @@ export function accountCells(
   isBrief = false,
   isTight = isBrief,
 ): [string, string, string, string] {
-  const [name, way] = names[step.step](step, account, isBrief);
+  const [name, own] = names[step.step](step, account, isBrief);
+  const next = account[account.indexOf(step) + 1];
+  const way = next !== undefined && takesAsLong(next, account) ? withFile(own, step, next) : own;
   return [name, duration(step.microseconds), savingOf(step, account, { isBrief, isTight }), way];
+}
+
+/** The steps that are rows: what writing half takes is none where the time reads the same, and its command is told in the row before. */
+export function rowsOf(account: readonly AccountStep[]): readonly AccountStep[] {
+  return account.filter((step) => !takesAsLong(step, account));
+}
+
+function takesAsLong(step: AccountStep, account: readonly AccountStep[]): boolean {
+  const before = account[account.indexOf(step) - 1];
+  const isKept = step.step === "kept" && before !== undefined;
+  return isKept && duration(before.microseconds) === duration(step.microseconds);
+}
+
+/** The way to a step, with what the file takes that comes of it. */
+function withFile(way: string, { step }: AccountStep, file: AccountStep): string {
+  const isOfFile = way === "" || way === file.command || step === "precision" || step === "half";
+  return isOfFile ? writtenText(file) : `${way}; ${writtenText(file)}`;
 }
 
 /**

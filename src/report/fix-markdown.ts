@@ -1,7 +1,7 @@
 /** @file What a repair changes as GitHub-flavoured Markdown. */
 import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent } from "../ir/format.ts";
-import { accountCells } from "./account-text.ts";
+import { accountCells, rowsOf } from "./account-text.ts";
 import { type FixReportView, type FixView, headlineOf, slowerText } from "./fix-view.ts";
 import { code, escaped, withinLimit } from "./markdown-text.ts";
 
@@ -54,7 +54,7 @@ function timeLines(fix: FixView): string[] {
 
 function accountLines({ account }: FixView): string[] {
   if (account === null || account.length < 2) return [];
-  const rows = account.map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
+  const rows = rowsOf(account).map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
   return ["| step | predicted | | by |", "|---|---:|---|---|", ...rows, ""];
 }
 

@@ -3,7 +3,7 @@
 import { assumedText } from "../ir/assumed.ts";
 import { compact, counted, duration, percent, significant } from "../ir/format.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
-import { accountCells, predictedIn } from "./account-text.ts";
+import { accountCells, predictedIn, rowsOf } from "./account-text.ts";
 import { basisNote } from "./basis-column.ts";
 import { budgetItems } from "./budget-text.ts";
 import { sizesText } from "./csv.ts";
@@ -91,7 +91,7 @@ function section(model: ModelReport, options: RenderOptions): string[] {
 
 function accountTable({ account, profile }: ModelReport): string[] {
   if (account.length < 2) return [];
-  const rows = account.map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
+  const rows = rowsOf(account).map((step) => `| ${accountCells(step, account).map(escaped).join(" | ")} |`);
   return [
     `| step | ${profile === undefined ? "predicted" : "time"} | | by |`,
     "|---|---:|---|---|",

@@ -12,7 +12,7 @@ import { emitted } from "../ops/emitted.ts";
 import type { Fact } from "../ops/op.ts";
 import type { Layout } from "../ops/traits.ts";
 
-export { layoutSettingOf, undoesLayout } from "../hardware/stacks.ts";
+export { choosesLayout, layoutSettingOf, undoesLayout } from "../hardware/stacks.ts";
 
 /** Operators that a Transpose is moved across, wherever their axes are. */
 const crossed: Readonly<Record<Layout, boolean>> = {

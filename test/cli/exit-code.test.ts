@@ -99,6 +99,30 @@ test("what --fix repairs says in which scenario", () => {
   expect(why).toMatch(/: TC101 n3 and 5 more$/);
 });
 
+test("more warnings than are allowed say what of them no command clears, and what does", () => {
+  const entry = (node: string, more: object = {}) => ({
+    group: { code: "TC301", severity: "warn", fixCommand: null, findings: [node], ...more },
+    finding: { node, fingerprint: node },
+  });
+  const whyOf = (...entries: readonly ReturnType<typeof entry>[]) => {
+    const groups = entries.map(({ group }) => group);
+    const model = { path: "m.onnx", groups, findings: entries.map(({ finding }) => finding) };
+    const summary = { ...none, warnings: groups.filter(({ severity }) => severity === "warn").length };
+    const models = [model as unknown as ModelReport];
+    return verdictOf({ summary, models }, { exitZero: false, maxWarnings: 0 }).why;
+  };
+  const told = entry("b", { code: "TC201", fixCommand: "--fix --precision fp16" });
+  expect(whyOf(told)).toBe("1 warning, more than --max-warnings 0 allows");
+  const setting = { option: "prefer_nhwc", stack: "ort-cuda-nhwc" };
+  const set = entry("a", { setting });
+  expect(whyOf(set, told, entry("c", { code: "TC203" }), entry("d", { severity: "info" }))).toMatch(
+    /^3 warnings, more than --max-warnings 0 allows; no command clears 2 of them \(m\.onnx: TC301 a, which prefer_nhwc clears: set it, and lint with --stack ort-cuda-nhwc; m\.onnx: TC203 c\): --suppress-all .*--fail-on fixable/,
+  );
+  expect(whyOf(...Array.from({ length: 9 }, (_, at) => entry(`n${at}`)))).toMatch(
+    /clears 9 of them \(.*n3 and 5 more\)/,
+  );
+});
+
 const colors = [
   [undefined, {}, true, 1],
   [undefined, {}, false, 0],

@@ -280,23 +280,28 @@ it("a copy of what has nothing to fix says that it is one", async () => {
   expect(stdout).toMatch(/^ {2}nothing to fix: copied as it is\n {2}written to copy\.onnx \(/m);
 });
 
-/** Convolutions of three spatial axes, which stay NCHW, and a product beside them: in FP32 padding costs at both. */
+/**
+ * Convolutions of three spatial axes, which stay NCHW, and a product beside them: in FP32 padding costs at the wide ones about a seventh of the time, and
+ * saves a little at the narrow ones.
+ */
 function losing(): types.IGraphProto {
   const attribute = [{ name: "pads", type: 7, ints: [1, 1, 1, 1, 1, 1] }];
+  const weights = (name: string, width: number) =>
+    floats(name, [width, width, 3, 3, 3], noise(width * width * 27, 1));
+  const pair = (first: string, second: string, from: string, to: string, by: string) => [
+    node("Conv", [from, by], [`${first}_y`], { name: first, attribute }),
+    node("Relu", [`${first}_y`], [`${first}_z`]),
+    node("Conv", [`${first}_z`, by], [to], { name: second, attribute }),
+  ];
   return {
     node: [
-      node("Conv", ["x", "w1"], ["a"], { name: "first", attribute }),
-      node("Relu", ["a"], ["b"]),
-      node("Conv", ["b", "w2"], ["y"], { name: "second", attribute }),
+      ...pair("wide", "wider", "x", "y", "w66"),
+      ...pair("narrow", "narrower", "s", "t", "w33"),
       node("MatMul", ["u", "w3"], ["v"], { name: "head" }),
     ],
-    input: [info("x", [8, 66, 4, 14, 14]), info("u", [128, 256])],
-    output: [info("y", [8, 130, 4, 14, 14]), info("v", [128, 15001])],
-    initializer: [
-      floats("w1", [130, 66, 3, 3, 3], noise(130 * 66 * 27, 1)),
-      floats("w2", [130, 130, 3, 3, 3], noise(130 * 130 * 27, 2)),
-      floats("w3", [256, 15001], noise(256 * 15001, 3)),
-    ],
+    input: [info("x", [16, 66, 4, 14, 14]), info("s", [8, 33, 4, 14, 14]), info("u", [128, 256])],
+    output: [info("y", [16, 66, 4, 14, 14]), info("t", [8, 33, 4, 14, 14]), info("v", [128, 4001])],
+    initializer: [weights("w66", 66), weights("w33", 33), floats("w3", [256, 4001], noise(256 * 4001, 3))],
   };
 }
 

@@ -2,13 +2,16 @@
 import { expect, test } from "vitest";
 import { model } from "../../fixtures/builder.ts";
 import { createCostModel } from "../../src/cost/model.ts";
+import { decideSafe } from "../../src/fix/decide.ts";
 import { decideLayout } from "../../src/fix/decide-layout.ts";
+import { broughtToHalf, halfInLayout } from "../../src/fix/decide-unsafe.ts";
 import { type FixSettings, proposalOf, runPasses } from "../../src/fix/pipeline.ts";
 import { asStored, priced } from "../../src/fix/prices.ts";
 import { runToFixedPoint } from "../../src/fix/rounds.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { channelsLast } from "../../src/passes/channels-last/channels-last.ts";
 import { fold } from "../../src/passes/fold/fold.ts";
+import { half } from "../../src/passes/half/half.ts";
 import type { Pass } from "../../src/passes/pass.ts";
 import { targetOf } from "../rules/lint.ts";
 
@@ -104,4 +107,25 @@ test("what is folded is planned once for every precision that a file is stored i
     expect(() => runPasses(before, { ...settled, ...other })).not.toThrow("is not read here");
     expect(runs).toBe(2);
   }
+});
+
+test("a model in half whose NHWC was asked for is laid out, and not brought to half again", () => {
+  const opened = network();
+  let runs = 0;
+  const run: Pass["run"] = (context) => {
+    runs++;
+    return half.run(context);
+  };
+  const asked: FixSettings = {
+    ...settings,
+    cost: createCostModel(),
+    passes: [{ ...half, run }, channelsLast],
+    options: { ...settings.options, nhwcOnlyWhereFaster: false },
+  };
+  const safe = decideSafe(opened, asked);
+  const inHalf = broughtToHalf(safe.fixed, asked);
+  expect(inHalf.changed).toBe(true);
+  runs = 0;
+  halfInLayout({ inTarget: safe, asStored: safe }, inHalf, asked, priced(opened, asked));
+  expect(runs).toBe(0);
 });

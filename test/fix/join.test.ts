@@ -2,13 +2,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type GraphBuilder, type ModelOptions, model } from "../../fixtures/builder.ts";
 import { writtenGelu } from "../../fixtures/layers.ts";
 import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import { decideSafe } from "../../src/fix/decide.ts";
-import { whyUnsolved } from "../../src/fix/decide-stored.ts";
+import { unsolvedOf } from "../../src/fix/decide-stored.ts";
 import { runPasses } from "../../src/fix/pipeline.ts";
 import { stackIds, stacks } from "../../src/hardware/stacks.ts";
 import { modelFromBytes, openModel } from "../../src/onnx/open.ts";
@@ -217,7 +217,12 @@ it("is joined where no padding is worth solving for, which is not solved for the
   const safe = decideSafe(opened, settings);
   const { fixed } = safe;
   expect([[...fixed.parts.keys()].sort(), asked]).toEqual([["fold", "join"], []]);
-  expect(whyUnsolved(safe, priceModel(opened, settings), settings, false)?.()).toMatch(
+  // Nothing is solved for who does not ask.
+  const solve = vi.fn(safe.unsolved);
+  for (const isAsStored of [false, true])
+    unsolvedOf({ unsolved: solve }, priceModel(opened, settings), settings, isAsStored);
+  expect(solve).not.toHaveBeenCalled();
+  expect(unsolvedOf(safe, priceModel(opened, settings), settings, false)?.why()).toMatch(
     /^what it is sure to save/,
   );
   const again = decideSafe(fixed.model, settings);

@@ -1,5 +1,5 @@
 /** Of a file that is told as stored: what half is predicted to come to with the fixes that gain in it, as `--diff` in that half says. */
-import { expect } from "vitest";
+import { expect, test } from "vitest";
 import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import { eachModel, zooModel } from "../zoo.ts";
@@ -30,4 +30,21 @@ eachModel([
   expect(predicted.half).toBeDefined();
   expect(predicted.half?.written).toBeUndefined();
   expect(notices.find(({ code }) => code === "as-stored")?.message).not.toContain("what --fix makes in FP16");
+});
+
+test.each([
+  ["c3d", "fp16"],
+  ["c3d", "bf16"],
+  ["c3d", "as-is"],
+  ["resnet50", "fp16"],
+  ["resnet50", "bf16"],
+] as const)("%s at %s: what is predicted names the precision that it is of", async (name, precision) => {
+  for (const stack of ["inductor", "ort-cuda", "tc-runtime"] as const) {
+    const { predicted, account, target } = await lint(zooModel(name), { stack, precision });
+    expect(target.precision).toBe(precision);
+    expect(["as-is", precision]).toContain(predicted.precision);
+    if (predicted.half !== undefined) expect(predicted.precision).toBe("as-is");
+    const own = account.filter((step) => step.microseconds === predicted.microseconds);
+    expect(own.map((step) => step.precision)).toContain(predicted.precision);
+  }
 });

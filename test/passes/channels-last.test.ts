@@ -2,7 +2,7 @@ import { Tensor } from "onnxruntime-node";
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, type ModelOptions, model, type Sizes } from "../../fixtures/builder.ts";
 import { inferFacts } from "../../src/facts/infer.ts";
-import { stackIds, stacks } from "../../src/hardware/stacks.ts";
+import { choosesLayout, stackIds, stacks } from "../../src/hardware/stacks.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { bytesOfModel, difference, type Feeds, floats, run } from "./folding.ts";
 import { expectSameMoved, moveModel, operatorsOf } from "./nhwc.ts";
@@ -459,7 +459,7 @@ describe("a region that NHWC is predicted to slow down", () => {
     expect(notes).toMatchObject([{ kind: "blocked", message: expect.stringContaining("stay NCHW") }]);
   });
 
-  it.each(stackIds.filter((id) => stacks[id].layout === "stack"))(
+  it.each(stackIds.filter((id) => choosesLayout(stacks[id])))(
     "is no word on %s, which takes NHWC of any file",
     (stack) => {
       const { notes } = moveModel(modelFromBytes(bytes), { nhwcOnlyWhereFaster: true, stack });

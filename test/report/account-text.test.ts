@@ -4,7 +4,7 @@ import { safeFix } from "../../src/api/fix-settings.ts";
 import { type FixChoice, flagsOf } from "../../src/fix/choice.ts";
 import { withGiven } from "../../src/fix/given.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
-import { accountCells, storedLayout } from "../../src/report/account-text.ts";
+import { accountCells, rowsOf, storedLayout } from "../../src/report/account-text.ts";
 import { timeNote } from "../../src/report/profile-text.ts";
 import { storedColumn } from "../../src/report/scenarios.ts";
 import { savedText } from "../../src/report/share.ts";
@@ -26,6 +26,36 @@ test.each([
   const [called, , , way] = accountCells(step, [exported, step]);
   expect(called).toBe(name);
   expect(way).toMatch(how);
+});
+
+test.each([
+  [0, undefined],
+  [0.004, undefined],
+  [-0.004, undefined],
+  [3.5, "as written"],
+  [-3.5, "FP32 kept, Casts"],
+])("what writing half takes besides, saving %f µs, is a row called %s", (saved, name) => {
+  const command = "--fix --precision fp16";
+  const row = (step: AccountStep["step"], microseconds: number, less: number, more = {}): AccountStep => ({
+    ...times,
+    step,
+    microseconds,
+    saves: step === "exported" ? null : { microseconds: less, low: less, high: less },
+    precision: "fp16",
+    ...more,
+  });
+  const written = { microseconds: 40 + saved, low: 30, high: 50, after: 160 - saved };
+  const account = [
+    row("exported", 200, 0),
+    row("precision", 160, 40, { command }),
+    row("kept", 160 - saved, saved, { command, written }),
+  ];
+  const cells = rowsOf(account).map((step) => accountCells(step, account));
+  const [, half, kept] = cells;
+  expect(kept?.[0]).toBe(name);
+  // The file is told once, be it a row of its own.
+  const file = `${command}: 200 µs → ${kept?.[1] ?? "160 µs"} (saves 30 to 50 µs)`;
+  expect([half?.[3], kept?.[3]]).toEqual(kept === undefined ? [file, undefined] : [command, file]);
 });
 
 test("a share is of the row above, or says what it is of", () => {
@@ -57,7 +87,13 @@ test("safe fixes of a repair that leaves half are told as stored, and say so", (
 
 test("where it is known what writing half takes, its step says so, and what the file saves", () => {
   const exported: AccountStep = { ...times, step: "exported", saves: null, precision: "as-is" };
-  const unnamed: AccountStep = { ...times, step: "precision", saves: times, precision: "fp16" };
+  const unnamed: AccountStep = {
+    ...times,
+    step: "precision",
+    microseconds: 8,
+    saves: times,
+    precision: "fp16",
+  };
   const half: AccountStep = { ...unnamed, command: "--fix --precision fp16" };
   const kept: AccountStep = {
     ...times,
@@ -74,7 +110,7 @@ test("where it is known what writing half takes, its step says so, and what the 
   expect(accountCells(kept, account)).toEqual([
     "FP32 kept, Casts",
     "10 µs",
-    "costs 2 µs, 20 % (1 to 3 µs)",
+    "costs 2 µs, 25 % (1 to 3 µs)",
     "--fix --precision fp16: 18 µs → 10 µs (12 less to 1 µs more)",
   ]);
   // What may cost is nobody's to write.
@@ -133,6 +169,7 @@ describe("half that is not sure to save", () => {
     microseconds: 10,
     low: 9,
     high: 11,
+    precision: "fp16",
     tensorCoreShare: 1,
     families: {},
     basis: "kernels",
@@ -311,7 +348,13 @@ test.each([
     expect(accountCells(layout, account)[3]).toBe(`${command}${said}`);
     expect(storedLayout({ step: "layout" }, account)).toBe(said === "" ? "" : ` (${said.slice(2)})`);
     // TF32 is a setting of the stack: after all is the file with it.
-    const predicted = { ...times, tensorCoreShare: 1, families: {}, basis: "kernels" } as const;
+    const predicted = {
+      ...times,
+      precision: "fp16",
+      tensorCoreShare: 1,
+      families: {},
+      basis: "kernels",
+    } as const;
     expect(standingOf({ account, predicted, nodes: 1 })).toMatchObject({ afterAll: 10 });
   },
 );

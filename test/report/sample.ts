@@ -85,6 +85,7 @@ export function modelReport(parts: Partial<ModelReport> = {}): ModelReport {
       microseconds: 3110,
       low: 2600,
       high: 3700,
+      precision: "fp16",
       tensorCoreShare: 0.83,
       families: { conv: 0, gemm: 2500, attention: 310, recurrent: 0, memory: 300 },
       basis: "measured",

@@ -1,7 +1,7 @@
 /** @file The layout pass: convolutions and the operators between them in NHWC, Transposes only at region boundaries. */
 import { dequantizedFrom } from "../../facts/origin.ts";
 import type { Scope } from "../../facts/scope.ts";
-import { undoesLayout } from "../../hardware/stacks.ts";
+import { choosesLayout, undoesLayout } from "../../hardware/stacks.ts";
 import { counted } from "../../ir/format.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Node, operatorOf } from "../../ir/model.ts";
@@ -106,7 +106,7 @@ function slowerNotes(regions: readonly Region[]): PassNote[] {
 
 /** Nothing where the stack takes NHWC of any file: what the file keeps is no layout that runs, unless its ends were to be turned. */
 function leftNotes(regions: readonly Region[], { target, options }: PassContext): PassNote[] {
-  if (target.stack.layout === "stack" && !options.nhwcIo) return [];
+  if (choosesLayout(target.stack) && !options.nhwcIo) return [];
   return regions.map((region) => ({
     kind: "blocked",
     node: region.convolutions[0],

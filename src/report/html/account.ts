@@ -3,7 +3,7 @@
 import { duration, durationRange } from "../../ir/format.ts";
 import { maxOf } from "../../ir/lists.ts";
 import type { AccountStep } from "../../lint/result.ts";
-import { accountCells } from "../account-text.ts";
+import { accountCells, rowsOf } from "../account-text.ts";
 import { at, html, type Markup } from "./markup.ts";
 import { scaleOf } from "./scale.ts";
 
@@ -18,9 +18,10 @@ export function accountMarkup(account: readonly AccountStep[]): Markup {
   const longest = maxOf(account.map(({ microseconds }) => microseconds));
   const highest = maxOf(account.map(({ high }) => high));
   const most = Math.min(highest, furthest * longest);
-  const rows = account.map((step, index) => {
+  const steps = rowsOf(account);
+  const rows = steps.map((step, index) => {
     const [name, time, saving, how] = accountCells(step, account);
-    return html`<tr><th scope="row">${name}</th><td class="bar">${bar(step, account[index - 1], most)}</td
+    return html`<tr><th scope="row">${name}</th><td class="bar">${bar(step, steps[index - 1], most)}</td
 ><td class="num"><strong>${time}</strong></td><td class="num dim">${step.measured === true ? "measured" : durationRange(step.low, step.high)}</td
 ><td>${index === 0 ? "" : saving}</td><td class="how">${how}</td></tr>`;
   });
