@@ -18,11 +18,14 @@ import { eachModel, zoo, zooModel } from "../zoo.ts";
 const commands = /--fix(?: --(?:unsafe-fixes|precision \w+|layout nhwc|prove))*/g;
 
 function expectAlike(account: readonly AccountStep[]): void {
-  for (const [index, step] of account.entries()) {
+  const lines = accountLines(account).join("\n");
+  for (const step of account) {
     const way = accountCells(step, account)[3];
-    const named = way.match(commands) ?? [];
+    const named = [...new Set(way.match(commands) ?? [])];
     expect(named, `${step.step}: ${way}`).toEqual(step.command === undefined ? [] : [step.command]);
-    if (account.length > 1) expect(accountLines(account)[index]).toContain(way);
+    // A row of no time is not shown (what it is of is told in the row above).
+    const isShown = lines.includes(accountCells(step, account)[0]);
+    if (account.length > 1 && isShown) expect(lines).toContain(way);
     expectReason(step, account);
   }
 }
