@@ -208,7 +208,11 @@ function takesAsLong(step: AccountStep, account: readonly AccountStep[]): boolea
 /** The way to a step, with what the file takes that comes of it. */
 function withFile(way: string, { step }: AccountStep, file: AccountStep): string {
   const isOfFile = way === "" || way === file.command || step === "precision" || step === "half";
-  return isOfFile ? writtenText(file) : `${way}; ${writtenText(file)}`;
+  if (isOfFile) return writtenText(file);
+  // Its command stands in the row already.
+  const { command, ...rest } = file;
+  const isNamed = command !== undefined && way.includes(command);
+  return `${way}; ${writtenText(isNamed ? rest : file)}`;
 }
 
 /**

@@ -21,7 +21,7 @@ function expectAlike(account: readonly AccountStep[]): void {
   const [lines, rows] = [accountLines(account), rowsOf(account)];
   for (const step of account) {
     const way = accountCells(step, account)[3];
-    const named = [...new Set(way.match(commands) ?? [])];
+    const named = way.match(commands) ?? [];
     expect(named, `${step.step}: ${way}`).toEqual(step.command === undefined ? [] : [step.command]);
     // A step of no time is told in the row above.
     const row = rows.indexOf(step);
