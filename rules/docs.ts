@@ -100,7 +100,7 @@ export const ruleDocs = [
   "messages": [
     {
       "id": "narrow",
-      "text": "first convolution reads {channels} channels: {padded} run faster"
+      "text": "first convolution reads {channels} channels: {padded} run faster{change}"
     }
   ]
 },

@@ -69,13 +69,16 @@ const script = {
     js: 'const tcLintScriptUrl=require("node:url").pathToFileURL(require("node:fs").realpathSync.native(__filename)).href;',
   },
 };
+const forests = await linkForests();
 // One script, as V8 keeps the compiled code of scripts (docs/adr/0040). It lies where chunks do, one folder below dist/.
 const program = await build({
   ...script,
   entryPoints: { program: "src/cli/program.ts" },
   entryNames: "[name]-[hash]",
   outExtension: { ".js": ".cjs" },
+  plugins: [forests.plugin],
 });
+await writeFile(join(dist, "bin", forests.name), forests.bytes);
 const [programFile] = Object.keys(program.metafile.outputs);
 await inAscii(join(root, programFile));
 const builtProgramFile = JSON.stringify(basename(programFile));
@@ -127,6 +130,31 @@ await writeFile(join(dist, "bundled.json"), `${JSON.stringify(names, null, 2)}\n
 if (options.types) await declarations();
 for (const [file, { bytes }] of Object.entries(metafile.outputs)) {
   if (!file.includes("/chunks/")) console.log(`${file} ${(bytes / 1024).toFixed(1)} KiB`);
+}
+
+/**
+ * The committed fit of the program, its trees linked in a file beside it: as text they are a quarter of the script and of its compiled code, and every
+ * run would link what it asks. Programs that have no files of their own, the page and a GPU host's, keep the text.
+ */
+async function linkForests() {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: ["scripts/link-forests.ts"],
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    write: false,
+  });
+  const source = `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`;
+  const { linkedForests } = await import(source);
+  const { name, bytes, module } = linkedForests();
+  const setup = ({ onLoad }) =>
+    onLoad({ filter: /coefficients.h200-cudnn\.ts$/ }, () => ({
+      contents: module,
+      loader: "js",
+      resolveDir: join(root, "src/cost/coefficients"),
+    }));
+  return { name, bytes, plugin: { name: "linked-forests", setup } };
 }
 
 /** A script of other characters takes V8 two bytes each, and reading it longer. esbuild escapes them but in tagged templates. */

@@ -47,6 +47,11 @@ const extraFiles = [
   "h200-pairs-seed18",
   "h200-pairs-seed19",
   "h200-pairs-seed20",
+  "h200-pairs-seed24",
+  "h200-pairs-seed25",
+  "h200-pairs-seed26",
+  "h200-pairs-seed27",
+  "h200-compiled-norms-seed41",
 ].map((name) => `bench/measurements/${name}.jsonl`);
 
 /** Of the first of these the operators' shares stand for a pattern in FP16; the others repeat shapes for their FP32. */

@@ -23,6 +23,8 @@ export function extraSample(family: string, row: readonly unknown[]): Sample {
       return traffic(row);
     case "recurrent":
       return recurrent(row);
+    case "compiled_rows":
+      return compiledRows(row);
     default:
       return { ...sampleOf(family as RowFamily, row, "extra") };
   }
@@ -154,4 +156,37 @@ function recurrent(row: readonly unknown[]): Sample {
     dtype: "float16",
   };
   return { ...plain, family: "recurrent", subset: "recurrent", work, microseconds };
+}
+
+/** As bench/gpu/compiled_norms.py writes them: of no operator by itself. */
+function compiledRows(row: readonly unknown[]): Sample {
+  const [, rows, columns, valuesRead, valuesWritten, name, microseconds] = row as [
+    string,
+    number,
+    number,
+    number,
+    number,
+    string,
+    number,
+  ];
+  const bytes = rows * columns * (name === "fp16" ? 2 : 4);
+  const moved = { bytesRead: valuesRead * bytes, bytesWritten: valuesWritten * bytes };
+  const work: Work<number> = {
+    kind: "traffic",
+    pattern: "normalization",
+    isLoop: true,
+    rows,
+    columns,
+    ...moved,
+    dtype: "float16",
+  };
+  const sample: Sample = {
+    ...plain,
+    family: "walk",
+    subset: "rows in a loop",
+    work,
+    compiled: true,
+    microseconds,
+  };
+  return typed(sample, name);
 }

@@ -6,7 +6,7 @@ import type { Forest } from "./boost.ts";
 /** In place of a feature. */
 const leaf = 255;
 
-export function pack(forest: Forest): PackedForest {
+export function pack(forest: Forest): PackedForest & { readonly nodes: string } {
   const nodes = forest.trees.flat();
   const largest = nodes.reduce((most, { value }) => Math.max(most, Math.abs(value)), 1e-9);
   // Seven digits: the committed text stays the same when the last bit of a sum does not.

@@ -55,7 +55,7 @@ function unclearedText(models: LintReport["models"]): string {
     return groups
       .filter(({ severity, fixCommand }) => severity === "warn" && fixCommand === null)
       .map(({ code, setting, findings: [first = ""] }) => {
-        const place = `${path}: ${[code, nodes.get(first) ?? []].flat().join(" ")}`;
+        const place = placeOf(path, code, nodes.get(first));
         if (setting === undefined) return place;
         return `${place}, which ${setting.option} clears: set it, and lint with --stack ${setting.stack}`;
       });
@@ -78,7 +78,7 @@ function whyFixable(report: Pick<LintReport, "summary" | "models">): string | un
     const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
     for (const group of own) {
       const [first = ""] = group.findings;
-      places.push(`${path}: ${[group.code, nodes.get(first) ?? []].flat().join(" ")}`);
+      places.push(placeOf(path, group.code, nodes.get(first)));
     }
     if (own.length > 0 && scenario !== undefined)
       counts.set(scenario, (counts.get(scenario) ?? 0) + own.length);
@@ -88,11 +88,15 @@ function whyFixable(report: Pick<LintReport, "summary" | "models">): string | un
   return unnamedSaving(report) > 0 ? `--fix saves time by what no finding names, ${fails}` : undefined;
 }
 
+export function placeOf(path: string, code: string, node: string | null | undefined): string {
+  return `${path}: ${[code, node ?? []].flat().join(" ")}`;
+}
+
 /** Scenarios and entries that are named before the rest is counted. */
 const mostNamed = 4;
 
 /** `misaligned_cnn.onnx: TC101 /a/a.0/Conv`: once, however many scenarios have it. */
-function placesText(places: readonly string[]): string {
+export function placesText(places: readonly string[]): string {
   const all = [...new Set(places)];
   const more = all.length > mostNamed ? ` and ${all.length - mostNamed} more` : "";
   return `${all.slice(0, mostNamed).map(printable).join("; ")}${more}`;

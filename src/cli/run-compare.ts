@@ -11,7 +11,7 @@ import { counted } from "../ir/format.ts";
 import type { CompareFormat } from "../report/compare-format-names.ts";
 import { compareFormats } from "../report/compare-formats.ts";
 import type { CompareFlags } from "./compare-options.ts";
-import { exceededBudgets, exitCodes, type Verdict } from "./exit.ts";
+import { exceededBudgets, exitCodes, placeOf, placesText, type Verdict } from "./exit.ts";
 import type { ReportRequest } from "./formats.ts";
 import { withProgress } from "./progress.ts";
 import { complain, complainOfBug } from "./stderr.ts";
@@ -80,7 +80,12 @@ export function compareVerdict(
   const exceeded = exceededBudgets(models);
   if (exceeded !== undefined) return { exitCode: exitCodes.findings, why: exceeded };
   if (maxWarnings === undefined || summary.newWarnings <= maxWarnings) return { exitCode: exitCodes.clean };
-  const why = `${counted(summary.newWarnings, "new warning")}, more than --max-warnings ${maxWarnings} allows`;
+  const places = models.flatMap(({ path, findings }) =>
+    [...findings.new, ...findings.worse]
+      .filter(({ severity }) => severity === "warn")
+      .map(({ code, node }) => placeOf(path, code, node)),
+  );
+  const why = `${counted(summary.newWarnings, "new warning")}, more than --max-warnings ${maxWarnings} allows: ${placesText(places)}`;
   return { exitCode: exitCodes.findings, why };
 }
 

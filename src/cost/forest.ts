@@ -3,6 +3,18 @@
 import { Buffer } from "node:buffer";
 import { inflateRawSync } from "node:zlib";
 
+/** Nodes as they are walked. */
+export interface Linked {
+  /** Feature, bin and distance of the right child, 0 for a leaf: one load a step. */
+  readonly nodes: Int32Array;
+  /** Of each tree, in order. */
+  readonly roots: Int32Array;
+}
+
+export interface LinkedNodes {
+  readonly read: () => Linked;
+}
+
 /** As `npm run fit` writes it. Byte strings are base64. */
 export interface PackedForest {
   /** How many thresholds each feature has. */
@@ -14,8 +26,11 @@ export interface PackedForest {
   /** A leaf's byte, less 128, counts this much. */
   readonly step: number;
   readonly trees: number;
-  /** Feature (255: leaf), then bin (or leaf value): a row whose bin is at most that goes left, to the next node. */
-  readonly nodes: string;
+  /**
+   * Feature (255: leaf), then bin (or leaf value): a row whose bin is at most that goes left, to the next node. In the program that is
+   * built, what reads them as they were linked.
+   */
+  readonly nodes: string | LinkedNodes;
   /** `nodes` were deflated (RFC 1951) before they became base64. */
   readonly deflated?: boolean | undefined;
 }
@@ -40,7 +55,6 @@ export class Forest {
   readonly #step: number;
   /** Of trees, filled up to whole groups of `lanes` with the last node, which is a leaf. */
   readonly #roots: Int32Array;
-  /** Feature, bin and distance of the right child, 0 for a leaf: one load a step. */
   readonly #nodes: Int32Array;
   /** What the leaves that fill the last group up add. */
   readonly #offset: number;
@@ -51,39 +65,13 @@ export class Forest {
     this.#thresholds = thresholdsOf(packed);
     this.#base = packed.base;
     this.#step = packed.step;
-    const bytes = nodeBytes(packed);
-    this.#nodes = new Int32Array(bytes.length >> 1);
-    const trees = this.#link(bytes, packed.counts.length);
-    if (trees.length < packed.trees) throw new Error("forest table: a tree is cut short");
-    if (trees.length > packed.trees) throw new Error("forest table: trees and nodes do not match");
-    const filled = Math.ceil(trees.length / lanes) * lanes;
-    this.#roots = new Int32Array(filled).fill(this.#nodes.length - 1);
-    this.#roots.set(trees);
-    const fill = leafValue(this.#nodes.at(-1) ?? 0);
-    this.#offset = 128 * trees.length + fill * (filled - trees.length);
-  }
-
-  /** Writes nodes, from the last one on: what follows a node is then known. Returns the roots. */
-  #link(bytes: Uint8Array, features: number): Int32Array {
-    const nodes = this.#nodes;
-    if (bytes.length !== 2 * nodes.length) throw new Error("forest table: a tree is cut short");
-    // Roots of whole trees behind a node, the nearest last: at most one in two nodes.
-    const roots = new Int32Array(nodes.length);
-    let count = 0;
-    for (let index = nodes.length - 1; index >= 0; index--) {
-      const feature = bytes[2 * index] ?? 0;
-      let distance = 0;
-      if (feature !== leafMark) {
-        if (feature >= features) throw new Error("forest table: no such feature");
-        if (count < 2) throw new Error("forest table: a tree is cut short");
-        distance = (roots[count - 2] ?? 0) - index;
-        count -= 2;
-        if (distance > mostDistance) throw new Error("forest table: a tree is too large");
-      }
-      nodes[index] = (feature << featureShift) | ((bytes[2 * index + 1] ?? 0) << distanceBits) | distance;
-      roots[count++] = index;
-    }
-    return roots.slice(0, count);
+    const { nodes, roots } = linked(packed);
+    this.#nodes = nodes;
+    const filled = Math.ceil(roots.length / lanes) * lanes;
+    this.#roots = new Int32Array(filled).fill(nodes.length - 1);
+    this.#roots.set(roots);
+    const fill = leafValue(nodes.at(-1) ?? 0);
+    this.#offset = 128 * roots.length + fill * (filled - roots.length);
   }
 
   predict(features: readonly number[]): number {
@@ -132,7 +120,40 @@ function leafValue(node: number): number {
   return (node >> distanceBits) & 255;
 }
 
-function nodeBytes({ nodes, deflated = false }: PackedForest): Buffer {
+/** Throws where they are not those of as many whole trees. */
+export function linked(packed: PackedForest): Linked {
+  if (typeof packed.nodes !== "string") return packed.nodes.read();
+  const bytes = nodeBytes(packed.nodes, packed.deflated === true);
+  const nodes = new Int32Array(bytes.length >> 1);
+  const roots = link(nodes, bytes, packed.counts.length);
+  if (roots.length < packed.trees) throw new Error("forest table: a tree is cut short");
+  if (roots.length > packed.trees) throw new Error("forest table: trees and nodes do not match");
+  return { nodes, roots };
+}
+
+/** Writes nodes, from the last one on: what follows a node is then known. Returns the roots. */
+function link(nodes: Int32Array, bytes: Uint8Array, features: number): Int32Array {
+  if (bytes.length !== 2 * nodes.length) throw new Error("forest table: a tree is cut short");
+  // Roots of whole trees behind a node, the nearest last: at most one in two nodes.
+  const roots = new Int32Array(nodes.length);
+  let count = 0;
+  for (let index = nodes.length - 1; index >= 0; index--) {
+    const feature = bytes[2 * index] ?? 0;
+    let distance = 0;
+    if (feature !== leafMark) {
+      if (feature >= features) throw new Error("forest table: no such feature");
+      if (count < 2) throw new Error("forest table: a tree is cut short");
+      distance = (roots[count - 2] ?? 0) - index;
+      count -= 2;
+      if (distance > mostDistance) throw new Error("forest table: a tree is too large");
+    }
+    nodes[index] = (feature << featureShift) | ((bytes[2 * index + 1] ?? 0) << distanceBits) | distance;
+    roots[count++] = index;
+  }
+  return roots.slice(0, count);
+}
+
+function nodeBytes(nodes: string, deflated: boolean): Buffer {
   const bytes = Buffer.from(nodes, "base64");
   return deflated ? inflateRawSync(bytes, { maxOutputLength: mostBytes }) : bytes;
 }

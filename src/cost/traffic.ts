@@ -20,7 +20,8 @@ export interface TrafficCoefficients<Name extends string = TrafficVariant> exten
 
 /**
  * How data is walked, as far as time tells. "elementwise" is what operators take that run one by one, those with an operand that repeats (a
- * bias, a mask) twice as long as others; "loop" is a compiled loop, which knows the addresses of what repeats and takes as long as the others.
+ * bias, a mask) twice as long as others; "loop" is a compiled loop, which knows the addresses of what repeats and takes as long as the others;
+ * "row-loop" is a compiled loop that reduces rows and rescales them, with the loops around it (h200-compiled-norms-seed41.jsonl).
  */
 export const walks = [
   "elementwise",
@@ -29,13 +30,15 @@ export const walks = [
   "normalization",
   "pool",
   "loop",
-] as const satisfies readonly (TrafficPattern | "loop")[];
+  "row-loop",
+] as const satisfies readonly (TrafficPattern | "loop" | "row-loop")[];
 
 export type Walk = (typeof walks)[number];
 
 export type WalkCoefficients = TrafficCoefficients<Walk>;
 
-export function walkOf({ pattern }: TrafficWork<number>, { stack }: Target): Walk {
+export function walkOf({ pattern, isLoop }: TrafficWork<number>, { stack }: Target): Walk {
+  if (isLoop === true) return "row-loop";
   return pattern === "elementwise" && stack.fuses.elementwise === "loops" ? "loop" : pattern;
 }
 
@@ -72,7 +75,7 @@ export function sketchTraffic(
   // The transpose of a vector is a view.
   const view = variant === "transpose" && Math.min(rows, columns) === 1;
   const launch = view ? viewMicroseconds : c.launch;
-  const rowWise = pattern === "normalization" || pattern === "reduction";
+  const rowWise = walk === "normalization" || walk === "reduction";
   const perRow = rowWise ? (c.rowOverhead * rows) / 1000 / machine.sms : 0;
   const memory = view ? 0 : memoryTime(bytes, machine, c) * c.passes + perRow;
   const microseconds = launch + memory;

@@ -12,29 +12,23 @@ import type { Workload } from "../workload/workload.ts";
 import { writtenBetween } from "../workload/written.ts";
 import { commandOf } from "./choice.ts";
 import { left, type SafeFix } from "./decide.ts";
-import { belowThreshold, decideLayout, type LayoutDecision, layoutIn } from "./decide-layout.ts";
+import type { LayoutDecision } from "./decide-layout.ts";
 import { type HalfByName, type SafeFixes, whyLeft as whyNotPadded } from "./decide-stored.ts";
+import { type LaidOut, laidOut, layoutInHalf } from "./laid-out.ts";
 import { halfNotes, leftFloat } from "./left-float.ts";
-import { contextOf } from "./pass-context.ts";
-import { changesTypes, type FixedModel, type FixNote, type FixSettings, unchanged } from "./pipeline.ts";
-import { asStored, priced } from "./prices.ts";
+import { changesTypes, type FixedModel, type FixSettings, unchanged } from "./pipeline.ts";
+import { priced } from "./prices.ts";
 import { repairedText } from "./proposed-sizes.ts";
-import { inTurn, runToFixedPoint } from "./rounds.ts";
-import { asksForLayout, asWritten, isTimedAsStored, keepsTypes } from "./stored-types.ts";
+import { runToFixedPoint } from "./rounds.ts";
+import { asksForLayout, asWritten, keepsTypes } from "./stored-types.ts";
 import { type Beside, isSureGain, isSureInHalf } from "./sure-gain.ts";
 
-export interface Unsafe {
+export interface Unsafe extends LaidOut {
   /** What they begin with: of a file that stays FP32, what safe fixes gain in FP32. */
   readonly safe: SafeFix;
-  /** The model that they were given where nothing is to be changed. */
-  readonly fixed: FixedModel;
-  /** Before its layout changed. */
-  readonly padded: OpenModel;
   readonly isHalved: boolean;
   /** The layout step of the model's account in half, before anything is written; undefined where it has none. */
   readonly foreseen?: LayoutDecision | undefined;
-  /** What it is decided to be in another layout, in a file whose types nobody changes; undefined where that was asked for by name. */
-  readonly turned?: Workload | undefined;
   /** The same without padding, where that was decided behind the layout: it is told as it was decided. */
   readonly unpadded?: Unsafe | undefined;
 }
@@ -143,29 +137,6 @@ function gainsThere(before: OpenModel, after: OpenModel, settings: FixSettings):
 /** What was asked for by name and is not there to be made, with what is said of it. */
 function notHalved(plain: Unsafe, { fixed: { notes } }: Unsafe): Unsafe {
   return { ...plain, fixed: { ...plain.fixed, notes: [...halfNotes(notes), ...plain.fixed.notes] } };
-}
-
-export function layoutInHalf(
-  model: OpenModel,
-  settings: FixSettings,
-  file: Workload,
-): LayoutDecision | undefined {
-  const passes = layoutPasses(settings);
-  if (passes.length === 0) return undefined;
-  return layoutIn(inHalfOf(priced(model, settings), settings), model, { ...settings, passes }, file);
-}
-
-function layoutPasses({ passes }: FixSettings): FixSettings["passes"] {
-  return passes.filter(({ name }) => name === "channels-last");
-}
-
-/** A workload in half, which the target may compute in anyway. */
-export function inHalfOf(workload: Workload, { target, options, cost }: FixSettings): Workload {
-  return isHalf(target.precision) ? workload : pricedAt(workload, halfOf(options), cost);
-}
-
-function halfOf({ halfType }: FixSettings["options"]): "fp16" | "bf16" {
-  return halfType === "bfloat16" ? "bf16" : "fp16";
 }
 
 /** What a file in half is looked at beside. */
@@ -277,35 +248,4 @@ function isPreparation({ parts }: FixedModel): boolean {
 
 function withoutChanges({ notes }: FixedModel, model: OpenModel): FixedModel {
   return { ...unchanged(model), notes: notes.filter(({ kind }) => kind !== "changed") };
-}
-
-export function laidOut(
-  before: FixedModel,
-  settings: FixSettings,
-  file: Workload,
-): Pick<Unsafe, "fixed" | "padded" | "turned"> {
-  const { model } = before;
-  const passes = layoutPasses(settings);
-  if (passes.length === 0) return { fixed: before, padded: model };
-  const stored = isTimedAsStored(settings) ? asStored(settings) : settings;
-  const { fixed, turned } = inLayout(model, { ...stored, passes }, file);
-  return { fixed: inTurn(before, fixed), padded: model, turned };
-}
-
-/** As asked for, or where it is predicted to be faster; the model as it is with the reasons where it is not. */
-function inLayout(model: OpenModel, settings: FixSettings, file: Workload): Pick<Unsafe, "fixed" | "turned"> {
-  if (settings.options.nhwcOnlyWhereFaster !== true) return { fixed: runToFixedPoint(model, settings) };
-  const decision = decideLayout(model, settings, file);
-  if (decision !== undefined && decision.declined === undefined && decision.needsHalf !== true)
-    return { fixed: runToFixedPoint(model, settings), turned: decision.after };
-  const reason = decision?.declined ?? belowThreshold;
-  const notes = settings.passes.flatMap((pass) =>
-    pass.run(contextOf(model, settings, pass.name, "tc-lint.preview.data")).notes.map((note): FixNote => {
-      const { name } = pass;
-      if (note.kind !== "changed") return { ...note, pass: name };
-      const message = `everything stays NCHW: ${reason}; --layout nhwc converts it all the same`;
-      return { kind: "blocked", pass: name, node: note.node, message };
-    }),
-  );
-  return { fixed: { ...unchanged(model), notes } };
 }

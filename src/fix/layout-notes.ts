@@ -6,7 +6,7 @@ import { type AccountState, savingBetween } from "../workload/account.ts";
 import { layoutSettingOf, undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { SafeFixes } from "./decide-stored.ts";
-import { inHalfOf, layoutInHalf } from "./decide-unsafe.ts";
+import { inHalfOf, layoutInHalf } from "./laid-out.ts";
 import type { FixedModel, FixNote, FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";
 import { asksForLayout, keepsTypes } from "./stored-types.ts";

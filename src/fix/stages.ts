@@ -16,9 +16,10 @@ import {
   type SafeFixes,
   unsolvedOf,
 } from "./decide-stored.ts";
-import { besideHalf, decideUnsafe, inHalfOf, type Unsafe } from "./decide-unsafe.ts";
+import { besideHalf, decideUnsafe, type Unsafe } from "./decide-unsafe.ts";
 import { foreseenEnds, foreseenHalf } from "./foreseen.ts";
 import { isHalfLeft } from "./half-left.ts";
+import { inHalfOf } from "./laid-out.ts";
 import { withLayoutNotes } from "./layout-notes.ts";
 import { changesTypes, type FixedModel, type FixSettings } from "./pipeline.ts";
 import { priced } from "./prices.ts";

@@ -2,6 +2,7 @@
 import { type DecomposedAttention, findAttention } from "../facts/attention.ts";
 import type { Scope } from "../facts/scope.ts";
 import { evaluateDim } from "../ir/dim.ts";
+import type { Node } from "../ir/model.ts";
 import { type AttentionWork, bindWork } from "../ops/work.ts";
 import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -27,8 +28,18 @@ export function writtenAttention({ facts, target, timeline, bindings }: Workload
     return [...findAttention(scope).found.values()].flatMap((found): WrittenAttention[] => {
       const work = bindWork(found.work, bindings);
       if (work?.kind !== "attention") return [];
-      const steps = [...found.nodes, ...found.around].flatMap((node) => timeline.stepOf(node, scope) ?? []);
-      return [{ node: found.scores, scope, nodes: found.nodes, work, steps: [...new Set(steps)], runs }];
+      const steps = stepsOf(found, (node) => timeline.stepOf(node, scope));
+      return [{ node: found.scores, scope, nodes: found.nodes, work, steps, runs }];
     });
   });
+}
+
+/** A kernel that computes something else besides, as rotary embeddings with the scale of queries at their end, still runs where attention is one. */
+function stepsOf(found: DecomposedAttention, stepOf: (node: Node) => Step | undefined): Step[] {
+  const own = new Set([...found.nodes, ...found.around]);
+  const core = [found.scores, found.softmax, found.output];
+  const steps = new Set([...own].flatMap((node) => stepOf(node) ?? []));
+  return [...steps].filter(
+    ({ nodes }) => core.some((node) => nodes.includes(node)) || nodes.every((node) => own.has(node)),
+  );
 }

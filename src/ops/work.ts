@@ -129,6 +129,8 @@ export interface TrafficWork<D = Dim> {
   readonly bytesRead: D;
   readonly bytesWritten: D;
   readonly dtype: DType;
+  /** Rows that a compiled loop reduces and rescales, with the loops around it, where others of the pattern run as libraries have them. */
+  readonly isLoop?: true;
   /** Where data decides how much is done besides: operations, and bytes written, at the most. */
   readonly mostOperations?: D;
   readonly mostBytes?: D;

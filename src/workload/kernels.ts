@@ -10,10 +10,12 @@ import type { Scope } from "../facts/scope.ts";
 import { type Stack, undoesLayout } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
+import { traitsOf } from "../ops/ask.ts";
 import { findOp } from "../ops/registry.ts";
-import type { TrafficPattern, Work } from "../ops/work.ts";
+import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
+import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
 import { boundMemoryWork, chainWork, copiesWhole, patternOf } from "./traffic.ts";
@@ -35,19 +37,6 @@ const viewOps = new Set(["Slice", "Split", "Expand"]);
 /** An output of the model is memory of its own, so no view. */
 function givesOutput({ outputs }: Node): boolean {
   return outputs.some((output) => output?.isOutput);
-}
-
-/** A kernel while nodes may still join it. */
-interface OpenKernel {
-  readonly nodes: Node[];
-  /** In the order in which kernels begin. */
-  readonly index: number;
-  /** The same, once they are many. */
-  members?: Set<Node>;
-  readonly product: CostedProduct | undefined;
-  readonly work: Work<number> | undefined;
-  /** Takes further elementwise nodes behind it. */
-  readonly open: boolean;
 }
 
 class KernelFinder {
@@ -106,23 +95,36 @@ class KernelFinder {
     if (traffic === "none" || this.#undone?.transposes.has(node) || this.#isFree(node))
       return this.#pass(node);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
-    if (!this.#isLoop(node, traffic)) {
-      // What describes itself does so by axes of its own.
-      const isPlain = findOp(node.domain, node.opType)?.work === undefined;
-      const scope = (isPlain ? this.#undone?.asRun : undefined) ?? this.#scope;
-      for (const work of boundMemoryWork(node, scope, traffic, this.#bindings))
-        this.#add(node, { nodes: [node], product: undefined, work, open: false });
-      return;
-    }
+    if (this.#isLoop(node, traffic)) return this.#placeLoop(node);
+    // What describes itself does so by axes of its own.
+    const isPlain = findOp(node.domain, node.opType)?.work === undefined;
+    const scope = (isPlain ? this.#undone?.asRun : undefined) ?? this.#scope;
+    const works = boundMemoryWork(node, scope, traffic, this.#bindings);
+    // Statistics over an image, whose channels convolutions leave last, are loops of their own: a sum with strides, one over its parts, a pass.
+    const rows = traitsOf(node)?.layout === "channels" ? undefined : this.#rowsOf(works);
+    if (rows !== undefined) return this.#placeLoop(node, rows);
+    for (const work of works) this.#add(node, { nodes: [node], product: undefined, work, open: false });
+  }
+
+  /** `rows`: of a node that reduces and rescales them. */
+  #placeLoop(node: Node, rows?: TrafficWork<number>): void {
     const behind = this.#chainBefore(node);
     if (behind === undefined) {
       const open = this.#joinsChains();
-      this.#add(node, { nodes: [node], product: undefined, work: undefined, open });
+      this.#add(node, { nodes: [node], product: undefined, work: undefined, open, ...(rows && { rows }) });
     } else {
       behind.nodes.push(node);
       behind.members?.add(node);
+      behind.rows = longer(behind.rows, rows);
       this.#own(node, behind);
     }
+  }
+
+  /** What a stack that compiles loops computes with those around it: rows that are reduced and rescaled, as Triton has them. */
+  #rowsOf(works: readonly Work<number>[]): TrafficWork<number> | undefined {
+    const [only, ...more] = works;
+    if (this.#stack.fuses.elementwise !== "loops" || more.length > 0) return undefined;
+    return only?.kind === "traffic" && only.pattern === "normalization" ? only : undefined;
   }
 
   /** Whether a node may be one of many in a kernel. */
@@ -141,12 +143,16 @@ class KernelFinder {
   #placePattern(node: Node, written: WrittenOut): void {
     const { nodes, fused } = written;
     if (nodes[0] !== node) return;
-    if (!("opType" in fused) && fused.pattern !== "elementwise")
+    const rows = "opType" in fused ? undefined : this.#rowsOf([fused]);
+    if (rows === undefined && !("opType" in fused) && fused.pattern !== "elementwise")
       return this.#add(node, { nodes: [...nodes], product: undefined, work: fused, open: false });
     const open = this.#joinsChains();
     const behind = open ? this.#kernelBefore(nodes) : undefined;
-    if (behind === undefined)
-      return this.#add(node, { nodes: [...nodes], product: undefined, work: undefined, open });
+    if (behind === undefined) {
+      const begun = { nodes: [...nodes], product: undefined, work: undefined, open, ...(rows && { rows }) };
+      return this.#add(node, begun);
+    }
+    behind.rows = longer(behind.rows, rows);
     for (const each of nodes) {
       behind.nodes.push(each);
       behind.members?.add(each);
@@ -223,7 +229,7 @@ class KernelFinder {
       if (maker?.open !== true || input === undefined) continue;
       // What others read too is written, and read from the chip here.
       if (joinsLoops && maker.product === undefined && this.#comesBefore(node, maker)) return maker;
-      if (input.isOutput) continue;
+      if (input.isOutput || !(this.#comesBefore(node, maker) || hasOneEnd(maker, input))) continue;
       const readers = input.consumers.every((reader) => reader === node || isWithin(reader, maker));
       if (readers || this.#allReadersJoin(input, maker)) return maker;
     }
@@ -253,9 +259,12 @@ class KernelFinder {
   }
 
   /** A chain's work is that of all its nodes; undefined where its sizes are not known. */
-  #close({ nodes, product, work: given }: OpenKernel): Kernel | undefined {
-    const work = given ?? chainWork(nodes, this.#scope, this.#constants, this.#bindings);
-    return work && { nodes, work, product };
+  #close({ nodes, product, work: given, rows: reduced }: OpenKernel): Kernel | undefined {
+    if (given !== undefined) return { nodes, work: given, product };
+    const chain = chainWork(nodes, this.#scope, this.#constants, this.#bindings);
+    if (chain === undefined || reduced === undefined) return chain && { nodes, work: chain, product };
+    const { pattern, rows, columns } = reduced;
+    return { nodes, work: { ...chain, pattern, rows, columns, isLoop: true }, product };
   }
 }
 
@@ -267,13 +276,4 @@ function patternsOf(scope: Scope, { fuses }: Stack, bound: Bound): Map<Node, Wri
   for (const written of [...writtenGelus(scope, bound), ...writtenNorms(scope, bound), ...splits])
     for (const node of written.nodes) if (!patterns.has(node)) patterns.set(node, written);
   return patterns;
-}
-
-/** Nodes of a kernel that are looked through one by one. */
-const few = 16;
-
-function isWithin(node: Node, kernel: OpenKernel): boolean {
-  if (kernel.nodes.length <= few) return kernel.nodes.includes(node);
-  kernel.members ??= new Set(kernel.nodes);
-  return kernel.members.has(node);
 }

@@ -105,7 +105,9 @@ describe("two files", () => {
     expect((await compare("base.onnx", "head.onnx", ...quiet)).exitCode).toBe(0);
     const strict = await compare("base.onnx", "head.onnx", ...quiet, "--max-warnings", "0");
     expect(strict.exitCode).toBe(1);
-    expect(strict.stderr).toMatch(/\d new warnings?, more than --max-warnings 0 allows/);
+    expect(strict.stderr).toMatch(
+      /\d new warnings?, more than --max-warnings 0 allows: head\.onnx: TC\d{3} \S/,
+    );
     bench.folder.write("tc-lint.config.json", '{"budgets": [{"gpu": "h200", "maxRegression": "0.01 %"}]}');
     const budget = await compare("base.onnx", "head.onnx", ...quiet);
     expect(budget.exitCode).toBe(1);

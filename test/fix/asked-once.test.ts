@@ -31,6 +31,16 @@ const settings: FixSettings = {
   },
 };
 
+/** A pass that counts how often it is asked. */
+function counting(pass: Pass) {
+  const run: Pass["run"] = (context) => {
+    counted.runs++;
+    return pass.run(context);
+  };
+  const counted = { pass: { ...pass, run }, runs: 0 };
+  return counted;
+}
+
 function network() {
   const pads = [1, 1, 1, 1];
   return modelFromBytes(
@@ -80,13 +90,8 @@ test("a layout that is decided is planned once", () => {
 
 test("what is folded is planned once for every precision that a file is stored in", () => {
   const cost = createCostModel();
-  let runs = 0;
-  const run: Pass["run"] = (context) => {
-    runs++;
-    return fold.run(context);
-  };
-  const counted: Pass = { ...fold, run };
-  const settled = { ...settings, cost, onlyWhereFaster: false, passes: [counted] };
+  const counted = counting(fold);
+  const settled = { ...settings, cost, onlyWhereFaster: false, passes: [counted.pass] };
   const before = modelFromBytes(
     model({ name: "network", opset: 17 }, (graph) => {
       const conv = graph.node("Conv", [graph.input("x", [8, 4, 8, 8]), graph.weight([64, 4, 1, 1])]);
@@ -96,36 +101,32 @@ test("what is folded is planned once for every precision that a file is stored i
       graph.output(graph.node("BatchNormalization", [conv, ...parameters]));
     }),
   );
-  const proposed = proposalOf(counted, before, settled);
+  const proposed = proposalOf(counted.pass, before, settled);
   expect(proposed.patch.isEmpty).toBe(false);
   const { applied } = runPasses(before, { ...settled, mostRead: 1024 });
-  expect([applied.length, runs]).toEqual([1, 1]);
+  expect([applied.length, counted.runs]).toEqual([1, 1]);
   // It was taken. What is left out makes another one, and so does what may not be read.
   for (const other of [{ leaveOut: () => undefined }, { mostRead: 255 }]) {
-    runs = 0;
-    proposalOf(counted, before, settled);
+    counted.runs = 0;
+    proposalOf(counted.pass, before, settled);
     expect(() => runPasses(before, { ...settled, ...other })).not.toThrow("is not read here");
-    expect(runs).toBe(2);
+    expect(counted.runs).toBe(2);
   }
 });
 
 test("a model in half whose NHWC was asked for is laid out, and not brought to half again", () => {
   const opened = network();
-  let runs = 0;
-  const run: Pass["run"] = (context) => {
-    runs++;
-    return half.run(context);
-  };
+  const counted = counting(half);
   const asked: FixSettings = {
     ...settings,
     cost: createCostModel(),
-    passes: [{ ...half, run }, channelsLast],
+    passes: [counted.pass, channelsLast],
     options: { ...settings.options, nhwcOnlyWhereFaster: false },
   };
   const safe = decideSafe(opened, asked);
   const inHalf = broughtToHalf(safe.fixed, asked);
   expect(inHalf.changed).toBe(true);
-  runs = 0;
+  counted.runs = 0;
   halfInLayout({ inTarget: safe, asStored: safe }, inHalf, asked, priced(opened, asked));
-  expect(runs).toBe(0);
+  expect(counted.runs).toBe(0);
 });

@@ -6,7 +6,7 @@ import { eachModel, zooModel } from "../zoo.ts";
 eachModel(["shufflenet_v2"])(
   "%s: what several Shape nodes read is one reason, and other kinds are counted once",
   async (name) => {
-    const { groups, unlisted } = await lint(zooModel(name), { stack: "cudnn", verbose: true });
+    const { groups, unlisted } = await lint(zooModel(name), { stack: "ort-cuda", verbose: true });
     const left = [...groups, ...(unlisted?.groups ?? [])].flatMap((group) => group.left ?? []);
     expect(left.join("\n")).toMatch(/: Shape "[^"]+" reads its size; the same at \d+ other nodes?$/m);
     for (const reason of left) {

@@ -5,7 +5,7 @@ import { lint } from "../../src/api/lint.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 
 eachModel([
-  ["siamese", "inductor"],
+  ["c3d", "inductor"],
   ["c3d", "ort-cuda"],
 ] as const)("%s on %s: half and padding together are told where they save", async (name, stack) => {
   const { predicted, notices } = await lint(zooModel(name), { stack });

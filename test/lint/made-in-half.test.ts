@@ -114,7 +114,7 @@ describe("padding that is made in half by name alone", () => {
     ["bert", { stack: "cudnn" }],
     ["gpt2_dynamo", { stack: "cudnn" }],
     ["crnn", { stack: "ort-cuda" }],
-    ["dlrm", { stack: "inductor" }],
+    ["llama", { stack: "inductor" }],
   ])("saves the same in all: %s", async (name, options) => {
     const { needsHalf, claimed, parts, open, behind } = await figuresOf(zooModel(name), options);
     expect(needsHalf).toBe(true);

@@ -88,7 +88,7 @@ describe("what an author saves of a file that nobody is told to store in half", 
   it.each([
     ["video_unet_48", "ort-cuda"],
     ["llama_dynamo", "ort-cuda"],
-    ["convnext_tiny", "ort-cuda"],
+    ["video_unet_48_dynamo", "ort-cuda"],
     ["llama", "ort-cuda"],
   ] as const)(
     "is said of it as it is stored, too, as --precision as-is has it: %s on %s",

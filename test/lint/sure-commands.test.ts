@@ -153,10 +153,10 @@ test("what half costs is beside the file as it is stored, which all else is of",
 });
 
 test("where padding is solved for, Casts are known, be half not sure to save anything without them", async () => {
-  const { account } = await lint(zooModel("gpt2_dynamo"), { stack: "ort-cuda" });
+  const { account } = await lint(zooModel("swin_tiny"), { stack: "ort-cuda" });
   expect(account.find(({ step }) => step === "precision")?.saves?.low).toBeLessThan(0);
   const kept = account.find(({ step }) => step === "kept");
-  const { ends } = await endsOf("gpt2_dynamo", "ort-cuda");
+  const { ends } = await endsOf("swin_tiny", "ort-cuda");
   expect(kept?.written).toEqual(ends.get("--fix --precision fp16"));
 });
 

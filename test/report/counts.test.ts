@@ -88,7 +88,7 @@ test("what half precision saves is the same share of the same time in the accoun
 test("of several scenarios it is said that entries are those of each, and findings are counted once", async () => {
   const file = path.join(import.meta.dirname, "../../fixtures/zoo/seg_unet.onnx");
   const models = await Promise.all(
-    (["ort-cuda", "inductor"] as const).map(async (stack) => ({
+    (["ort-cuda", "cudnn"] as const).map(async (stack) => ({
       ...(await lint(file, { stack })),
       scenario: stack,
     })),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { conv } from "../../fixtures/layers.ts";
+import type { DType } from "../../src/ir/dtype.ts";
 import { blockedWidth } from "../../src/lint/group-width.ts";
 import { findingsIn, type LintOptions } from "./lint.ts";
 
@@ -10,12 +11,12 @@ const find = (code: string, build: (graph: GraphBuilder) => void, options?: Lint
 describe("TC108", () => {
   /** The positional convolution of wav2vec 2.0. */
   const positional =
-    (kernel: number, positions = 499) =>
+    (kernel: number, { positions = 499, dtype = "float32" }: { positions?: number; dtype?: DType } = {}) =>
     (graph: GraphBuilder) => {
-      const x = graph.input("x", [1, 768, positions]);
-      const inputs = [x, graph.weight([768, 48, kernel]), graph.weight([768])];
+      const x = graph.input("x", [1, 768, positions], dtype);
+      const inputs = [x, graph.weight([768, 48, kernel], { dtype }), graph.weight([768], { dtype })];
       const pads = [Math.floor(kernel / 2), Math.floor(kernel / 2)];
-      graph.output(graph.node("Conv", inputs, { group: 16, pads }, { name: "positional" }));
+      graph.output(graph.node("Conv", inputs, { group: 16, pads }, { name: "positional" }), dtype);
     };
   const grouped =
     (width: number, batch = 1) =>
@@ -31,14 +32,14 @@ describe("TC108", () => {
   });
 
   it("sees the 48 channels a group of a one-dimensional convolution with a kernel of 128", () => {
-    const [finding] = find("TC108", positional(128));
+    const [finding] = find("TC108", positional(128, { dtype: "float16" }));
     expect(finding?.data).toEqual({ groups: 16, width: 48, padded: 64, kernel: "128" });
     expect(finding?.saves?.low).toBeGreaterThan(0);
   });
 
   it("leaves short sequences alone, which measured slower", () => {
-    expect(find("TC108", positional(128, 200))).toEqual([]);
-    expect(find("TC108", positional(128, 400))).toHaveLength(1);
+    expect(find("TC108", positional(128, { positions: 200 }))).toEqual([]);
+    expect(find("TC108", positional(128, { positions: 400 }))).toHaveLength(1);
   });
 
   it("leaves alone kernels of 19 to 64, where 64 a group measured slower than 48", () => {

@@ -78,7 +78,7 @@ describe.skipIf(chromium === undefined)("The page (skipped where no Chromium is 
   });
 
   it("is used by keyboard", async () => {
-    await site.page.locator("#precision").selectOption("as-is");
+    await site.page.locator("#stack").selectOption("tensorrt");
     await give(site.page, [fixture("misaligned-transformer.onnx")]);
     await site.page.locator("#theme").focus();
     const reached: string[] = [];
@@ -108,7 +108,7 @@ describe.skipIf(chromium === undefined)("The page (skipped where no Chromium is 
   it.each(["light", "dark"] as const)("has nothing that axe-core finds wrong, %s", async (colorScheme) => {
     await site.page.emulateMedia({ colorScheme });
     expect(await violationsOf(site.page)).toEqual([]);
-    await site.page.locator("#precision").selectOption("as-is");
+    await site.page.locator("#stack").selectOption("tensorrt");
     await give(site.page, [fixture("misaligned-transformer.onnx")]);
     expect(await violationsOf(site.page)).toEqual([]);
     await press(site.page, "#fix");

@@ -198,6 +198,39 @@ describe("kernels", () => {
     expect(microseconds).toBe(steps[0]?.product?.microseconds);
   });
 
+  describe("of norms", () => {
+    const normed = model({ name: "test" }, (graph) => {
+      const x = graph.input("x", [4, 96, 256], "float16");
+      const sum = graph.node("Add", [x, graph.input("y", [4, 96, 256], "float16")]);
+      const [scale, shift] = [graph.weight([256]), graph.weight([256])];
+      const rows = graph.node("LayerNormalization", [sum, scale, shift], { axis: -1 });
+      graph.output(graph.node("Mul", [rows, graph.input("z", [4, 96, 256], "float16")]));
+    });
+    /** As exporters write it, over the same rows. */
+    const softmax = model({ name: "test" }, (graph) => {
+      const x = graph.input("x", [4, 96, 256], "float16");
+      const scaled = graph.node("Mul", [x, graph.weight([1])]);
+      graph.output(graph.node("Softmax", [scaled], { axis: -1 }));
+    });
+
+    it.each([
+      { name: "LayerNormalization", bytes: normed, ops: ["Add", "LayerNormalization", "Mul"], operands: 3 },
+      { name: "Softmax", bytes: softmax, ops: ["Mul", "Softmax"], operands: 1 },
+    ])("join the loops around them where loops are compiled: $name", ({ bytes, ops, operands }) => {
+      const { steps } = price(bytes, "inductor").timeline;
+      expect(opsOf(steps)).toEqual([ops]);
+      const moved = 4 * 96 * 256 * 2;
+      expect(steps[0]?.work).toMatchObject({
+        pattern: "normalization",
+        rows: 4 * 96,
+        columns: 256,
+        bytesRead: operands * moved,
+        bytesWritten: moved,
+      });
+      expect(opsOf(price(bytes).timeline.steps)).toEqual(ops.map((op) => [op]));
+    });
+  });
+
   it("of a loop's body run as often as the loop", () => {
     const { timeline } = price(loop);
     const runs = timeline.steps.filter(({ scope }) => !scope.isMain).map((step) => step.runs);
