@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { h200Calibration } from "../src/cost/coefficients/h200-cudnn.ts";
 import { linked, type PackedForest } from "../src/cost/forest.ts";
-import { linkedBytes } from "../src/cost/linked-file.ts";
+import { linkedBytes } from "../src/files/linked-forests.ts";
 
 /** The module stands where src/cost/coefficients/h200-cudnn.ts does, the file beside the script that has it. */
 export function linkedForests(): { name: string; bytes: Uint8Array; module: string } {
@@ -19,7 +19,7 @@ export function linkedForests(): { name: string; bytes: Uint8Array; module: stri
   const calibration = written(h200Calibration, place);
   const bytes = Buffer.concat(parts);
   const name = `forests-${createHash("sha256").update(bytes).digest("hex").slice(0, 8)}.bin`;
-  const module = `import { linkedIn } from "../linked-file.ts";
+  const module = `import { linkedIn } from "../../files/linked-forests.ts";
 const file = new URL(${JSON.stringify(name)}, import.meta.url);
 export const h200Calibration = ${calibration};
 `;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { linkedForests } from "../../scripts/link-forests.ts";
 import { h200Calibration } from "../../src/cost/coefficients/h200-cudnn.ts";
 import { Forest, type PackedForest } from "../../src/cost/forest.ts";
-import { linkedIn } from "../../src/cost/linked-file.ts";
+import { linkedIn } from "../../src/files/linked-forests.ts";
 import { temporaryFolder } from "../cli/models.ts";
 
 const { name, bytes, module } = linkedForests();

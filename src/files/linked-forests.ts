@@ -1,7 +1,7 @@
 /** @file Linked nodes of forests in a file beside the program, which scripts/link-forests.ts writes: a run reads those that it asks, and links none. */
 import { closeSync, openSync, readSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { Linked, LinkedNodes } from "./forest.ts";
+import type { Linked, LinkedNodes } from "../cost/forest.ts";
 
 const wordBytes = Int32Array.BYTES_PER_ELEMENT;
 
