@@ -4,7 +4,7 @@ import type { BudgetReport, LintReport } from "../lint/result.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { takenFirstText } from "../report/account-text.ts";
 import { budgetText } from "../report/budget-text.ts";
-import { unnamedSaving } from "../report/summary.ts";
+import { fixableBy, unnamedSaving } from "../report/summary.ts";
 import { complain, complainOfBug } from "./stderr.ts";
 import { StdoutError } from "./stdout.ts";
 
@@ -37,12 +37,21 @@ export function verdictOf(
   if (exitZero) return { exitCode: exitCodes.clean };
   const fixable = failOn === "fixable" ? whyFixable({ summary, models }) : undefined;
   if (fixable !== undefined) return { exitCode: exitCodes.findings, why: fixable };
-  if (failOn === "error" && summary.errors > 0) return { exitCode: exitCodes.findings };
-  const exceeded = exceededBudgets(models);
-  if (exceeded !== undefined) return { exitCode: exitCodes.findings, why: exceeded };
-  if (maxWarnings === undefined || summary.warnings <= maxWarnings) return { exitCode: exitCodes.clean };
-  const why = `${counted(summary.warnings, "warning")}, more than --max-warnings ${maxWarnings} allows${unclearedText(models)}`;
-  return { exitCode: exitCodes.findings, why };
+  // Whoever mends the errors, or keeps the budget, would be stopped by the warnings next.
+  const reasons = [exceededBudgets(models), tooManyWarnings({ summary, models }, maxWarnings)].flatMap(
+    (each) => each ?? [],
+  );
+  if (reasons.length > 0) return { exitCode: exitCodes.findings, why: reasons.join("; and ") };
+  const isError = failOn === "error" && summary.errors > 0;
+  return { exitCode: isError ? exitCodes.findings : exitCodes.clean };
+}
+
+function tooManyWarnings(
+  { summary, models }: Pick<LintReport, "summary" | "models">,
+  most: number | undefined,
+): string | undefined {
+  if (most === undefined || summary.warnings <= most) return undefined;
+  return `${counted(summary.warnings, "warning")}, more than --max-warnings ${most} allows${unclearedText(models)}`;
 }
 
 /**
@@ -84,7 +93,7 @@ function whyFixable(report: Pick<LintReport, "summary" | "models">): string | un
       counts.set(scenario, (counts.get(scenario) ?? 0) + own.length);
   }
   if (places.length > 0)
-    return `${counted(places.length, "entry", "entries")} that --fix repairs${scenariosText(counts)}, ${fails}: ${placesText(places)}${firstText(failing)}`;
+    return `${counted(places.length, "entry", "entries")} that ${fixableBy(report)} repairs${scenariosText(counts)}, ${fails}: ${placesText(places)}${firstText(failing)}`;
   return unnamedSaving(report) > 0 ? `--fix saves time by what no finding names, ${fails}` : undefined;
 }
 

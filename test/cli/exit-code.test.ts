@@ -123,6 +123,35 @@ test("more warnings than are allowed say what of them no command clears, and wha
   );
 });
 
+test("a run that errors fail says what would fail it next", () => {
+  const target = { gpu: "h200", stack: "cudnn", precision: "fp16" };
+  const figures = { limit: 1, predicted: 2, low: 2, high: 2 };
+  const budget = { budget: "maxMicroseconds", verdict: "exceeded", target, ...figures };
+  const model = { path: "m.onnx", groups: [], findings: [], budgets: [budget] } as unknown as ModelReport;
+  const summary = { ...none, errors: 1, warnings: 2, budgetsExceeded: 1 };
+  const { exitCode, why } = verdictOf({ summary, models: [model] }, { exitZero: false, maxWarnings: 0 });
+  expect(exitCode).toBe(1);
+  expect(why).toMatch(/^m\.onnx: .*exceeded; and 2 warnings, more than --max-warnings 0 allows$/);
+});
+
+test("what is fixable names the command that repairs it on the stack that it was found on", () => {
+  const group = {
+    code: "TC101",
+    fix: "safe",
+    severity: "error",
+    fixCommand: "--fix --stack inductor",
+    findings: ["a"],
+  };
+  const model = { path: "m.onnx", account: [], groups: [group], findings: [{ node: "a", fingerprint: "a" }] };
+  const { why } = verdictOf(
+    { summary: none, models: [model as unknown as ModelReport] },
+    { exitZero: false, failOn: "fixable" },
+  );
+  expect(why).toBe(
+    "1 entry that --fix --stack inductor repairs, which --fail-on fixable fails: m.onnx: TC101 a",
+  );
+});
+
 const colors = [
   [undefined, {}, true, 1],
   [undefined, {}, false, 0],

@@ -197,7 +197,7 @@ describe("one model", () => {
   test("--fail-on fixable fails on what --fix repairs, whatever its severity, and on nothing else", async () => {
     const repairable = ["head.onnx", ...onlyHead, "--fail-on", "fixable"];
     const why =
-      "tc-lint: 1 entry that --fix repairs, which --fail-on fixable fails: head.onnx: TC102 /lm_head/MatMul\n";
+      "tc-lint: 1 entry that --fix --select misaligned-gemm repairs, which --fail-on fixable fails: head.onnx: TC102 /lm_head/MatMul\n";
     for (const flags of [[], ["--error-share", "100%"], ["--error-share", "100%", "--quiet"]]) {
       const { exitCode, stderr } = await bench.tcLint([...repairable, ...flags]);
       expect([exitCode, stderr]).toEqual([1, why]);
