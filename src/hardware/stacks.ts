@@ -76,6 +76,8 @@ export interface Stack {
   readonly layout: "file" | ChosenLayout | LayoutSetting;
   /** Whether Transposes cancel as it loads a file: what a file spells in NHWC by operators that every runtime has is NCHW again. */
   readonly cancelsTransposes: boolean;
+  /** Number formats that it has kernels of for some operators alone: a file with another operator in them does not load. */
+  readonly inPart: readonly ComputeType[];
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;
@@ -130,7 +132,7 @@ const fusesAll: Fusion = {
 };
 
 const ortSource =
-  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv of its CUDA provider";
+  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv of its CUDA provider, and BF16 of some operators alone";
 
 const rows = {
   "ort-cuda": {
@@ -145,6 +147,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     cancelsTransposes: true,
+    inPart: ["bf16"],
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -163,6 +166,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: true,
+    inPart: ["bf16"],
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -181,6 +185,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
+    inPart: [],
     float32: inTf32,
     fuses: fusesAll,
     betweenKernels: 0,
@@ -201,6 +206,7 @@ const rows = {
     // The others run channels first, with conversions around each that cuDNN makes (bench/measurements/h200-inductor-launches.jsonl: tcn, whisper_encoder, c3d).
     layout: { chosenOf: [2] },
     cancelsTransposes: false,
+    inPart: [],
     float32: asPyTorch,
     fuses: {
       ...fusesAll,
@@ -228,6 +234,7 @@ const rows = {
     attention: cudnnAttention,
     layout: "file",
     cancelsTransposes: false,
+    inPart: [],
     float32: inFp32,
     fuses: {
       bias: false,
@@ -256,6 +263,7 @@ const rows = {
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
+    inPart: [],
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     betweenKernels: 0,

@@ -29,7 +29,16 @@ export function noticesOf(workload: Workload, asked: Target, half?: HalfBeside):
     ...memoryBeyondNotices(workload),
     ...workloadNotices(workload),
     ...standInNotices(workload, asked),
+    ...inPartNotices(asked),
   ];
+}
+
+/** What is predicted, and verified elsewhere, may not run at all. */
+function inPartNotices({ precision, stack }: Target): NoticeReport[] {
+  if (!stack.inPart.some((type) => type === precision)) return [];
+  const name = precision.toUpperCase();
+  const message = `${stack.name} has kernels in ${name} for some operators alone: run a file in ${name} on it before anything rests on this`;
+  return [{ code: "type-in-part", message }];
 }
 
 /** Declared shapes or types that are not what the operators make of them: the operators are believed. */
