@@ -76,6 +76,11 @@ export interface Stack {
   readonly layout: "file" | ChosenLayout | LayoutSetting;
   /** Whether Transposes cancel as it loads a file: what a file spells in NHWC by operators that every runtime has is NCHW again. */
   readonly cancelsTransposes: boolean;
+  /**
+   * Whether ONNX's GroupNormalization is a kernel; else its function is inlined, a dozen kernels (OperatorKernels.md has none of ONNX
+   * Runtime's CUDA provider; GroupNorm of com.microsoft is another operator, in NHWC).
+   */
+  readonly hasGroupNorm: boolean;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;
@@ -145,6 +150,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     cancelsTransposes: true,
+    hasGroupNorm: false,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -163,6 +169,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: true,
+    hasGroupNorm: false,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -181,6 +188,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
+    hasGroupNorm: true,
     float32: inTf32,
     fuses: fusesAll,
     betweenKernels: 0,
@@ -201,6 +209,7 @@ const rows = {
     // The others run channels first, with conversions around each that cuDNN makes (bench/measurements/h200-inductor-launches.jsonl: tcn, whisper_encoder, c3d).
     layout: { chosenOf: [2] },
     cancelsTransposes: false,
+    hasGroupNorm: true,
     float32: asPyTorch,
     fuses: {
       ...fusesAll,
@@ -228,6 +237,7 @@ const rows = {
     attention: cudnnAttention,
     layout: "file",
     cancelsTransposes: false,
+    hasGroupNorm: true,
     float32: inFp32,
     fuses: {
       bias: false,
@@ -256,6 +266,7 @@ const rows = {
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
+    hasGroupNorm: true,
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     betweenKernels: 0,
