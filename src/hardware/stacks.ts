@@ -38,6 +38,8 @@ export interface AttentionSupport {
   readonly headDimSteps: readonly number[];
   /** A head_dim off this multiple loses the fast backend. */
   readonly headDimMultiple: number;
+  /** What computes it where the runtime is too old to have a kernel for ONNX's Attention; undefined where that is no question. */
+  readonly otherwise?: string;
 }
 
 /** What makes a stack run NHWC, which no file does. */
@@ -109,6 +111,12 @@ const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp8: 16, fp32: 4, fp
 /** Measured on an H200 with cuDNN 9.19: time steps up at 65, 129 and 193. */
 const cudnnAttention: AttentionSupport = { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 };
 
+/** ONNX Runtime 1.24.4 still ran ONNX's Attention on the CPU (microsoft/onnxruntime#28025; CUDA kernels by #27542). */
+const ortAttention: AttentionSupport = {
+  ...cudnnAttention,
+  otherwise: "com.microsoft's MultiHeadAttention",
+};
+
 const noFloat8 = { formats: [], convolutions: false } as const;
 
 /** GeluFusion, LayerNormFusion and GatherSliceToSplitFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
@@ -147,7 +155,7 @@ const rows = {
     codesAxes: ["k", "n"],
     padsInside: false,
     multipliesPatches: false,
-    attention: cudnnAttention,
+    attention: ortAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     cancelsTransposes: true,
     hasGroupNorm: false,
@@ -166,7 +174,7 @@ const rows = {
     codesAxes: ["k", "n"],
     padsInside: false,
     multipliesPatches: false,
-    attention: cudnnAttention,
+    attention: ortAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: true,
     hasGroupNorm: false,

@@ -5,6 +5,7 @@
  * that fuses epilogues hides the chain behind a product inside it; one that does neither runs a kernel a node. Shape arithmetic,
  * constants and views cost nothing.
  */
+import { movesAround } from "../facts/attention-operator.ts";
 import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
 import { type Stack, undoesLayout } from "../hardware/stacks.ts";
@@ -65,8 +66,8 @@ class KernelFinder {
     const isKept = products.some(({ sizes }) => sizes.kind === "conv" && sizes.layout === "nhwc");
     this.#undone = undoesLayout(stack, "portable") && !isKept ? undoneLayout(scope) : undefined;
     this.#patterns = patternsOf(scope, stack, { bindings });
-    this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
     this.#productsOf = productsByNode(products);
+    this.#aroundAttention = new Set(products.flatMap((product) => this.#movesAround(product)));
   }
 
   find(): Kernel[] {
@@ -179,6 +180,13 @@ class KernelFinder {
     if (this.#aroundAttention.has(node)) return true;
     const isView = this.#stack.fuses.views && viewOps.has(node.opType);
     return (isView || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node);
+  }
+
+  /** Attention reads heads wherever they lie: what a stack recognises as it, and the operator where Transposes are views. */
+  #movesAround({ node, decomposed, sizes }: CostedProduct): readonly Node[] {
+    if (decomposed !== undefined) return decomposed.around;
+    const isOperator = sizes.kind === "attention" && this.#productsOf.get(node)?.length === 1;
+    return isOperator && this.#stack.fuses.views ? movesAround(node, this.#scope) : [];
   }
 
   /** A constant row added to a matrix product: every library has it in the product's epilogue. */
