@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { attention, linear } from "../../fixtures/layers.ts";
 import { stackIds, stacks } from "../../src/hardware/stacks.ts";
+import { recognisesPatterns } from "../../src/lint/fused-saving.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { type LintOptions, lint } from "../rules/lint.ts";
 
@@ -95,6 +96,33 @@ describe.each(telling)("on %s", (stack) => {
       expect(made).toBeGreaterThan(0);
       expect(claimed).toBeCloseTo(made, 6);
     }
+  });
+});
+
+type Three = (graph: GraphBuilder, x: string, width: number) => readonly string[];
+
+const apart: Three = (graph, x, width) =>
+  ["q", "k", "v"].map((name) => linear(graph, x, width, width, { name }));
+
+const splitting = { axis: -1, num_outputs: 3 };
+
+const together: Three = (graph, x, width) =>
+  graph.nodes("Split", [linear(graph, x, width, 3 * width, { name: "qkv" })], splitting, { outputs: 3 });
+
+/** One attention whose operands are projections of one input. */
+const projected =
+  ({ batch, length, heads, headDim }: Form, projections: Three): Build =>
+  (graph) => {
+    const width = heads * headDim;
+    const operands = projections(graph, graph.input("x", [batch, length, width]), width);
+    graph.output(graph.node("Attention", operands, { q_num_heads: heads, kv_num_heads: heads }));
+  };
+
+describe.each(stackIds.filter((id) => !recognisesPatterns(stacks[id])))("on %s", (stack) => {
+  it.each(forms)("TC402 claims what the file with one product and a Split takes less: %o", (form) => {
+    const [written, advised] = [projected(form, apart), projected(form, together)];
+    const { claimed, made } = claimedAndMade("TC402", written, advised, { stack });
+    expect(claimed).toBeCloseTo(Math.max(0, made), 6);
   });
 });
 
