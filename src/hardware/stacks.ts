@@ -79,6 +79,11 @@ export interface Stack {
   /** Whether Transposes cancel as it loads a file: what a file spells in NHWC by operators that every runtime has is NCHW again. */
   readonly cancelsTransposes: boolean;
   /**
+   * Whether it drops, as it loads a file, a Cast to the type and an Expand to the shape of what they read; a Pad by nothing and a Slice
+   * of the whole run (ONNX Runtime's CastElimination and ExpandElimination, at its basic level).
+   */
+  readonly dropsIdle: boolean;
+  /**
    * Whether ONNX's GroupNormalization is a kernel; else its function is inlined, a dozen kernels (OperatorKernels.md has none of ONNX
    * Runtime's CUDA provider; GroupNorm of com.microsoft is another operator, in NHWC).
    */
@@ -158,6 +163,7 @@ const rows = {
     attention: ortAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     cancelsTransposes: true,
+    dropsIdle: true,
     hasGroupNorm: false,
     float32: inTf32,
     fuses: ortFusion,
@@ -177,6 +183,7 @@ const rows = {
     attention: ortAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: true,
+    dropsIdle: true,
     hasGroupNorm: false,
     float32: inTf32,
     fuses: ortFusion,
@@ -196,6 +203,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
+    dropsIdle: false,
     hasGroupNorm: true,
     float32: inTf32,
     fuses: fusesAll,
@@ -217,6 +225,7 @@ const rows = {
     // The others run channels first, with conversions around each that cuDNN makes (bench/measurements/h200-inductor-launches.jsonl: tcn, whisper_encoder, c3d).
     layout: { chosenOf: [2] },
     cancelsTransposes: false,
+    dropsIdle: false,
     hasGroupNorm: true,
     float32: asPyTorch,
     fuses: {
@@ -245,6 +254,7 @@ const rows = {
     attention: cudnnAttention,
     layout: "file",
     cancelsTransposes: false,
+    dropsIdle: false,
     hasGroupNorm: true,
     float32: inFp32,
     fuses: {
@@ -274,6 +284,7 @@ const rows = {
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
+    dropsIdle: false,
     hasGroupNorm: true,
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },

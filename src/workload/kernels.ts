@@ -19,7 +19,7 @@ import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
-import { boundMemoryWork, chainWork, copiesWhole, patternOf } from "./traffic.ts";
+import { boundMemoryWork, chainWork, copiesWhole, isIdle, patternOf } from "./traffic.ts";
 import { type Undone, undoneLayout } from "./undone-layout.ts";
 import type { Bound } from "./values.ts";
 import { writtenGelus } from "./written-gelu.ts";
@@ -173,13 +173,16 @@ class KernelFinder {
   }
 
   /**
-   * Copies that the stack does not make: views, the way of queries, keys and values to their heads, and for a compiler what gives out
-   * what it takes in.
+   * Copies that the stack does not make: views, the way of queries, keys and values to their heads, what it drops as it loads a file,
+   * and for a compiler what gives out what it takes in.
    */
   #isFree(node: Node): boolean {
     if (this.#aroundAttention.has(node)) return true;
     const isView = this.#stack.fuses.views && viewOps.has(node.opType);
-    return (isView || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node);
+    const isDropped = this.#stack.dropsIdle && isIdle(node, this.#scope);
+    return (
+      (isView || isDropped || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node)
+    );
   }
 
   /** Attention reads heads wherever they lie: what a stack recognises as it, and the operator where Transposes are views. */
