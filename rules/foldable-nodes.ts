@@ -11,7 +11,8 @@ import { defineRule } from "../src/lint/rule.ts";
  *
  * ## Why is this bad?
  * Exporters trace what a network's Python does, including what does nothing at these sizes. Some stacks remove it when they load
- * the model; one that runs a kernel a node does not, and each is a launch and a pass over memory.
+ * the model; one that runs a kernel a node does not, and each is a launch and a pass over memory. What a stack drops itself is not
+ * counted: ONNX Runtime drops a Cast to the same type and an Expand to the same shape, and runs a Pad by zeros.
  *
  * ## Example
  * ```onnx

@@ -15,7 +15,10 @@ import { type WrittenAttention, writtenAttention } from "../src/lint/written-att
  * of 2048 and 16 heads that is 128 MiB in FP16, each pass. A fused kernel keeps them on the chip. Some stacks recognise the
  * pattern, and any deviation from it (a Cast, an odd mask, a Reshape in between) makes them miss it without a word.
  *
- * The saving is what its kernels take now, copies that bring heads to their places included, less what the fused one takes.
+ * The saving is what its kernels take now, less what the fused one takes. Copies that bring heads to their places count where they
+ * are views before the operator (`inductor`, `cudnn`); ONNX Runtime keeps these Transposes before the operator's 4-D form, so on
+ * `ort-cuda` they are no saving. Its 3-D form, with `q_num_heads`, has none, and so has com.microsoft's MultiHeadAttention, which ONNX
+ * Runtimes that run Attention on the CPU have a kernel for.
  * Of heads off the multiple that fused kernels take (TC103) it is that of a slower fused kernel: where padded heads are sure to
  * take less, the finding says which size, and how much less.
  *
@@ -49,19 +52,32 @@ export default defineRule({
   *check(context) {
     const { stack } = context.target;
     const largest = stack.attention.headDimSteps.reduce((most, step) => Math.max(most, step), 0);
-    for (const { node, scope, nodes, work, steps, runs } of writtenAttention(context)) {
+    for (const { node, scope, nodes, work, steps, kept, runs } of writtenAttention(context)) {
       if (work.headDim > largest) continue;
       const covers = steps.flatMap((step) => step.nodes.map((each) => ({ node: each, scope })));
-      const saves = scale(context.savingOf(steps, [work]), runs * context.measure(covers));
+      const saves = scale(context.savingOf(steps, [work, ...kept]), runs * context.measure(covers));
       if (!(saves.microseconds > 0)) continue;
       const { heads, headDim, queryLength, keyLength } = work;
       const sizes = { heads, headDim, queryLength, keyLength };
-      const change = `${changeFor(node, scope.model)}${paddingFor({ node, scope }, work, context)}`;
-      const data = { ...sizes, nodes: nodes.length, kernels: steps.length, stack: stack.id, change };
+      const change = `${changeFor(node, scope.model)}${otherwise(stack)}${paddingFor({ node, scope }, work, context)}`;
+      const data = {
+        ...sizes,
+        nodes: nodes.length,
+        kernels: steps.length - kept.length,
+        stack: stack.id,
+        change,
+      };
       yield { at: { node, scope }, message: "unfused", data, saves, covers };
     }
   },
 });
+
+/** Where ONNX's Attention may be no kernel of the GPU's. */
+function otherwise({ attention }: LintContext["target"]["stack"]): string {
+  return attention.otherwise === undefined
+    ? ""
+    : `, or as ${attention.otherwise} (older versions run Attention on the CPU)`;
+}
 
 /** What heads of another size take less in one fused kernel, in words; empty where none is sure to. */
 function paddingFor({ node, scope }: Site, work: AttentionWork<number>, context: LintContext): string {

@@ -38,6 +38,8 @@ export interface AttentionSupport {
   readonly headDimSteps: readonly number[];
   /** A head_dim off this multiple loses the fast backend. */
   readonly headDimMultiple: number;
+  /** What computes it where the runtime is too old to have a kernel for ONNX's Attention; undefined where that is no question. */
+  readonly otherwise?: string;
 }
 
 /** What makes a stack run NHWC, which no file does. */
@@ -78,6 +80,16 @@ export interface Stack {
   readonly cancelsTransposes: boolean;
   /** Number formats that it has kernels of for some operators alone: a file with another operator in them does not load. */
   readonly inPart: readonly ComputeType[];
+  /**
+   * Whether it drops, as it loads a file, a Cast to the type and an Expand to the shape of what they read; a Pad by nothing and a Slice
+   * of the whole run (ONNX Runtime's CastElimination and ExpandElimination, at its basic level).
+   */
+  readonly dropsIdle: boolean;
+  /**
+   * Whether ONNX's GroupNormalization is a kernel; else its function is inlined, a dozen kernels (OperatorKernels.md has none of ONNX
+   * Runtime's CUDA provider; GroupNorm of com.microsoft is another operator, in NHWC).
+   */
+  readonly hasGroupNorm: boolean;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;
@@ -105,6 +117,12 @@ const sixteenBytes = { fp16: 8, bf16: 8, tf32: 4, int8: 16, fp8: 16, fp32: 4, fp
 
 /** Measured on an H200 with cuDNN 9.19: time steps up at 65, 129 and 193. */
 const cudnnAttention: AttentionSupport = { headDimSteps: [64, 128, 192, 256], headDimMultiple: 8 };
+
+/** ONNX Runtime 1.24.4 still ran ONNX's Attention on the CPU (microsoft/onnxruntime#28025; CUDA kernels by #27542). */
+const ortAttention: AttentionSupport = {
+  ...cudnnAttention,
+  otherwise: "com.microsoft's MultiHeadAttention",
+};
 
 const noFloat8 = { formats: [], convolutions: false } as const;
 
@@ -144,10 +162,12 @@ const rows = {
     codesAxes: ["k", "n"],
     padsInside: false,
     multipliesPatches: false,
-    attention: cudnnAttention,
+    attention: ortAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     cancelsTransposes: true,
     inPart: ["bf16"],
+    dropsIdle: true,
+    hasGroupNorm: false,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -163,10 +183,12 @@ const rows = {
     codesAxes: ["k", "n"],
     padsInside: false,
     multipliesPatches: false,
-    attention: cudnnAttention,
+    attention: ortAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: true,
     inPart: ["bf16"],
+    dropsIdle: true,
+    hasGroupNorm: false,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -186,6 +208,8 @@ const rows = {
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
     inPart: [],
+    dropsIdle: false,
+    hasGroupNorm: true,
     float32: inTf32,
     fuses: fusesAll,
     betweenKernels: 0,
@@ -207,6 +231,8 @@ const rows = {
     layout: { chosenOf: [2] },
     cancelsTransposes: false,
     inPart: [],
+    dropsIdle: false,
+    hasGroupNorm: true,
     float32: asPyTorch,
     fuses: {
       ...fusesAll,
@@ -235,6 +261,8 @@ const rows = {
     layout: "file",
     cancelsTransposes: false,
     inPart: [],
+    dropsIdle: false,
+    hasGroupNorm: true,
     float32: inFp32,
     fuses: {
       bias: false,
@@ -264,6 +292,8 @@ const rows = {
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
     inPart: [],
+    dropsIdle: false,
+    hasGroupNorm: true,
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     betweenKernels: 0,

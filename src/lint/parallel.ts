@@ -1,6 +1,7 @@
 /** @file Products that read the same input the same way: they could be one wider product. */
 import type { Value } from "../ir/model.ts";
-import type { ConvWork, GemmWork } from "../ops/work.ts";
+import type { ConvWork, GemmWork, TrafficWork } from "../ops/work.ts";
+import { extentOf, passOver } from "../workload/extent.ts";
 import type { CostedProduct } from "./context.ts";
 import { groupBy } from "./graph.ts";
 
@@ -30,6 +31,29 @@ export function merged(products: readonly CostedProduct[]): GemmWork<number> | C
   if (work?.kind === "gemm") return { ...work, n: sum(products.map(({ sizes }) => outputsOf(sizes))) };
   if (work?.kind === "conv") return { ...work, filters: sum(products.map(({ sizes }) => outputsOf(sizes))) };
   return undefined;
+}
+
+/**
+ * The kernel that cuts the one result apart; undefined where a size is not known. Libraries whose slices are views have none.
+ */
+export function splitBehind(
+  products: readonly CostedProduct[],
+  bindings: ReadonlyMap<string, number>,
+): TrafficWork<number> | undefined {
+  const parts = products.flatMap(({ node, scope }) => {
+    const [output] = node.outputs;
+    return (output && extentOf(scope.fact(output), bindings)) ?? [];
+  });
+  const [first] = parts;
+  if (first === undefined || parts.length !== products.length) return undefined;
+  const isLast = products[0]?.sizes.kind === "gemm";
+  const whole = {
+    ...first,
+    elements: sum(parts.map(({ elements }) => elements)),
+    bytes: sum(parts.map(({ bytes }) => bytes)),
+    columns: isLast ? sum(parts.map(({ columns }) => columns)) : first.columns,
+  };
+  return passOver(whole, "copy");
 }
 
 /** N of a product, filters of a convolution. */

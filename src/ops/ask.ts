@@ -79,6 +79,11 @@ export function isRepeating(node: Node): boolean {
   return isOp(node, "Expand");
 }
 
+/** The first input in another type, which the node names. */
+export function isCast(node: Node): boolean {
+  return isOp(node, "Cast");
+}
+
 /** Whether places along one axis are picked by an input. */
 export function isGathering(node: Node): boolean {
   return isOp(node, "Gather");

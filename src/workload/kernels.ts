@@ -5,6 +5,7 @@
  * that fuses epilogues hides the chain behind a product inside it; one that does neither runs a kernel a node. Shape arithmetic,
  * constants and views cost nothing.
  */
+import { movesAround } from "../facts/attention-operator.ts";
 import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
 import { type Stack, undoesLayout } from "../hardware/stacks.ts";
@@ -18,7 +19,7 @@ import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
-import { boundMemoryWork, chainWork, copiesWhole, patternOf } from "./traffic.ts";
+import { boundMemoryWork, chainWork, copiesWhole, isIdle, patternOf } from "./traffic.ts";
 import { type Undone, undoneLayout } from "./undone-layout.ts";
 import type { Bound } from "./values.ts";
 import { writtenGelus } from "./written-gelu.ts";
@@ -65,8 +66,8 @@ class KernelFinder {
     const isKept = products.some(({ sizes }) => sizes.kind === "conv" && sizes.layout === "nhwc");
     this.#undone = undoesLayout(stack, "portable") && !isKept ? undoneLayout(scope) : undefined;
     this.#patterns = patternsOf(scope, stack, { bindings });
-    this.#aroundAttention = new Set(products.flatMap(({ decomposed }) => decomposed?.around ?? []));
     this.#productsOf = productsByNode(products);
+    this.#aroundAttention = new Set(products.flatMap((product) => this.#movesAround(product)));
   }
 
   find(): Kernel[] {
@@ -172,13 +173,23 @@ class KernelFinder {
   }
 
   /**
-   * Copies that the stack does not make: views, the way of queries, keys and values to their heads, and for a compiler what gives out
-   * what it takes in.
+   * Copies that the stack does not make: views, the way of queries, keys and values to their heads, what it drops as it loads a file,
+   * and for a compiler what gives out what it takes in.
    */
   #isFree(node: Node): boolean {
     if (this.#aroundAttention.has(node)) return true;
     const isView = this.#stack.fuses.views && viewOps.has(node.opType);
-    return (isView || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node);
+    const isDropped = this.#stack.dropsIdle && isIdle(node, this.#scope);
+    return (
+      (isView || isDropped || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node)
+    );
+  }
+
+  /** Attention reads heads wherever they lie: what a stack recognises as it, and the operator where Transposes are views. */
+  #movesAround({ node, decomposed, sizes }: CostedProduct): readonly Node[] {
+    if (decomposed !== undefined) return decomposed.around;
+    const isOperator = sizes.kind === "attention" && this.#productsOf.get(node)?.length === 1;
+    return isOperator && this.#stack.fuses.views ? movesAround(node, this.#scope) : [];
   }
 
   /** A constant row added to a matrix product: every library has it in the product's epilogue. */

@@ -5,6 +5,7 @@ import type { TrafficPattern, Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { Operators, type OrderingCopy, reordering } from "./operators.ts";
+import type { CostedProduct } from "./product.ts";
 import { boundMemoryWork, chainWork, patternOf } from "./traffic.ts";
 
 /** Of one instance of a graph, in its order. */
@@ -19,7 +20,9 @@ export function operatorKernels(input: KernelInput): readonly Kernel[] {
     if (found !== undefined) {
       const own = found.filter((product) => product.node === node);
       return [
-        ...copying(operators.copiesBefore(node)),
+        ...copying(
+          computesAttention(own) ? operators.copiesBeforeAttention(node) : operators.copiesBefore(node),
+        ),
         ...own.map((product) => ({ nodes: product.nodes, work: product.sizes, product })),
       ];
     }
@@ -30,6 +33,11 @@ export function operatorKernels(input: KernelInput): readonly Kernel[] {
       ? copying(operators.copiesBefore(node))
       : launched(node, pattern, operators, input);
   });
+}
+
+/** Not with a projection of packed weights before it. */
+function computesAttention(own: readonly CostedProduct[]): boolean {
+  return own.length === 1 && own.every(({ sizes }) => sizes.kind === "attention");
 }
 
 function launched(

@@ -103,6 +103,16 @@ export class Operators {
     return this.#copies(node, [0, 1], (placed) => areMatrices(placed, isFolded));
   }
 
+  /** Attention takes heads wherever they lie, if a head's elements lie together, and its result lies as queries do. */
+  copiesBeforeAttention(node: Node): readonly OrderingCopy[] {
+    const [[queries], [output]] = [node.inputs, node.outputs];
+    const from = queries && this.#placeOf(queries);
+    const sizes = output && sizesOf(output, this.#scope, this.#bound);
+    if (output !== undefined && !output.isOutput && from?.sizes.length === sizes?.length && from && sizes)
+      this.#placed.set(output, { strides: packedLike(sizes, from.strides), by: from.by });
+    return this.#copies(node, [...node.inputs.keys()], ({ strides }) => strides.at(-1) === 1);
+  }
+
   /** Strides of what a node gives out without moving anything. An output of the model is memory of its own. */
   #viewOf(node: Node): Strides | undefined {
     const [[input], [output]] = [node.inputs, node.outputs];

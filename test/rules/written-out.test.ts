@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { writtenGelu, writtenGroupNorm, writtenNorm } from "../../fixtures/layers.ts";
+import { stackIds, stacks } from "../../src/hardware/stacks.ts";
 import type { Finding } from "../../src/lint/result.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { findingsIn, type LintOptions, lint } from "./lint.ts";
@@ -28,9 +29,14 @@ describe("TC407", () => {
   it("is silent where the stack makes one kernel of it, or needs the pass anyway", () => {
     expect(find("TC407", norm(), { stack: "tensorrt" })).toEqual([]);
     expect(find("TC407", norm(), { stack: "tc-runtime" })).toEqual([]);
-    expect(find("TC407", norm(), { stack: "ort-cuda" })).toHaveLength(1);
     expect(find("TC407", norm(silu), { stack: "inductor" })).toEqual([]);
     expect(find("TC407", norm(silu))).toHaveLength(1);
+  });
+
+  it("tells no stack to export what that has no kernel for", () => {
+    const told = stackIds.filter((stack) => find("TC407", norm(), { stack }).length > 0);
+    expect(told).toEqual(["cudnn"]);
+    expect(told.filter((stack) => !stacks[stack].hasGroupNorm)).toEqual([]);
   });
 
   it("leaves an InstanceNormalization alone that stands for itself", () => {

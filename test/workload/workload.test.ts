@@ -191,6 +191,26 @@ describe("kernels", () => {
     },
   );
 
+  it("are none for what ONNX Runtime drops as it loads a file, but for outputs and what it keeps", () => {
+    const bytes = model({ name: "test" }, (graph) => {
+      const list = (values: readonly number[]) => graph.weight([values.length], { dtype: "int64", values });
+      const x = graph.input("x", [2, 64, 96]);
+      const expanded = graph.node("Expand", [graph.node("Cast", [x], { to: 1 }), list([1, 64, 96])]);
+      const padded = graph.node("Pad", [expanded, list(Array(6).fill(0))]);
+      const grown = graph.node("Expand", [
+        graph.node("Cast", [graph.input("row", [1, 96])], { to: 10 }),
+        list([2, 96]),
+      ]);
+      graph.output(graph.node("Transpose", [padded], { perm: [0, 2, 1] }));
+      graph.output(grown);
+      graph.output(graph.node("Cast", [expanded], { to: 1 }));
+    });
+    const run = ["Pad", "Cast", "Expand", "Transpose", "Cast"];
+    for (const stack of ["ort-cuda", "ort-cuda-nhwc"] as const)
+      expect(opsOf(price(bytes, stack).timeline.steps).flat().toSorted()).toEqual(run.toSorted());
+    expect(opsOf(price(bytes).timeline.steps).flat()).toContain("Cast");
+  });
+
   it("hold the chain behind a product where the stack fuses it", () => {
     expect(opsOf(price(batched).timeline.steps)).toEqual([["MatMul"], ["Relu"]]);
     const { steps, microseconds } = price(batched, "tensorrt").timeline;
