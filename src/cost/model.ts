@@ -5,7 +5,7 @@ import { flopsOf, type Work } from "../ops/work.ts";
 import { betweenMeasured } from "./between-measured.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
-import { type FamilyResidual, Fitted } from "./fitted.ts";
+import { type FamilyResidual, Fitted, type Kinship } from "./fitted.ts";
 import { inSingle, singlePrecisions } from "./float64.ts";
 import { isUnmeasured } from "./precision.ts";
 import { combineSavings, savingOfOne, type Timed } from "./saving.ts";
@@ -58,6 +58,8 @@ export interface Run extends Detailed {
 export interface CostModel {
   /** Whether coefficients were fitted on this GPU and stack, in its number format; else they were fitted elsewhere, on the datasheet's rates. */
   measured(target: Target): boolean;
+  /** How near what was fitted is to the target. */
+  kinship(target: Target): Kinship;
   estimate(work: Work<number>, target: Target, detail?: WorkDetail): Estimate;
   /** `before` and `after` are what one change replaces by what; their errors move together, so the interval is tighter. */
   savingOf(
@@ -137,7 +139,11 @@ class FittedCostModel implements CostModel {
   }
 
   measured(target: Target): boolean {
-    return !isUnmeasured(target.precision) && this.#fitOf(target).kinship === "measured";
+    return this.kinship(target) === "measured";
+  }
+
+  kinship(target: Target): Kinship {
+    return isUnmeasured(target.precision) ? "datasheet" : this.#fitOf(target).kinship;
   }
 
   estimate(work: Work<number>, target: Target, detail: WorkDetail = {}): Estimate {

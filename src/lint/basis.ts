@@ -14,7 +14,9 @@ export function basisOf(
   const { timeline, target } = workload;
   if (profile !== undefined) return "profile";
   if (timeline.planned !== undefined) return "planned";
-  if (!cost.measured(target) || isMostlyUnmeasured(workload)) return "datasheet";
+  const kinship = cost.kinship(target);
+  if (kinship === "datasheet" || isMostlyUnmeasured(workload)) return "datasheet";
+  if (kinship === "same-generation") return "scaled";
   return target.stack.known === "measured" ? "measured" : "kernels";
 }
 

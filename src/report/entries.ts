@@ -48,6 +48,7 @@ export const basisText = {
   measured: "fitted to measurements",
   kernels: "kernels fitted to measurements, fusions not measured",
   planned: "by its own planner",
+  scaled: "not measured: scaled from a GPU of the same compute capability",
   datasheet: "not measured: from the datasheet",
   profile: "measured",
 } as const satisfies Record<ModelReport["predicted"]["basis"], string>;

@@ -5,10 +5,12 @@ import type { LintReport, ModelReport } from "../lint/result.ts";
 
 type Unmeasured = NonNullable<LintReport["summary"]["unmeasured"]>;
 
+const unmeasuredBases: ReadonlySet<ModelReport["predicted"]["basis"]> = new Set(["scaled", "datasheet"]);
+
 /** Undefined where all that may save nothing rests on measurements. */
 export function unmeasuredIn(models: readonly ModelReport[]): Unmeasured | undefined {
   const found = models.filter(
-    ({ predicted, uncertain }) => predicted.basis === "datasheet" && uncertain.count > 0,
+    ({ predicted: { basis }, uncertain }) => unmeasuredBases.has(basis) && uncertain.count > 0,
   );
   if (found.length === 0) return undefined;
   const byTarget = groupBy(found, ({ target: { gpu, stack } }) => `${gpu} ${stack}`);
