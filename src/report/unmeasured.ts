@@ -30,7 +30,8 @@ export function unmeasuredText({ models, summary: { unmeasured } }: LintReport):
   const more = others.length === 0 ? "" : ` and ${counted(others.length, "other target")}`;
   // Scenarios of one file are no sum.
   const isOne = models.every(({ scenario }) => scenario === undefined);
-  const time = isOne ? ` ${duration(unmeasured.microseconds)}, which is` : " something,";
+  const time =
+    isOne && unmeasured.microseconds > 0 ? ` ${duration(unmeasured.microseconds)}, which is` : " something,";
   const of = isOne ? "" : " of every scenario";
   const what = `by the datasheet ${counted(unmeasured.findings, "finding")}${of} may save${time}`;
   return `not measured on ${first.gpu} (${first.stack})${more}: ${what} not claimed`;
