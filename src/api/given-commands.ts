@@ -1,6 +1,6 @@
 /**
  * @file Commands as they are given beside flags. Half that a flag names is stored by every fix that it stands beside, so that a command which stores none, or
- * half where that pays, is given without it: where it then is decided for another precision, there is none.
+ * half where that pays, is given without it: where it then would be decided for another precision, it is the one that stores that half.
  */
 import type { FixChoice } from "../fix/choice.ts";
 import type { FixOutcome } from "../fix/fix.ts";
@@ -25,9 +25,9 @@ export function asGiven(plan: LintPlan | undefined, outcome: LintOutcome): LintO
           ["--min-saving", percentOf(standard.minSaving)],
         ]
       : ofRun;
-  const { given, why } = givenFor(plan, flags, isAsStored(report));
-  const said = commandsFor(report, given, why);
-  return { ...outcome, report: why === undefined ? said : withHalfSaid(said, plan.settings.precision) };
+  const given = givenFor(plan, flags, isAsStored(report), report.predicted.half !== undefined);
+  const said = commandsFor(report, given);
+  return { ...outcome, report: given.isOfHalf ? withHalfSaid(said, plan.settings.precision) : said };
 }
 
 /** What of the flags a model or its target has a use for. */
@@ -57,24 +57,26 @@ function flagsOf({ given = unsaid, scenario }: LintPlan, { bound, isCalibrationI
 
 interface GivenFor {
   readonly given: CommandFor;
-  /** Why a command is not given; absent where each is. */
-  readonly why?: string;
+  /** Whether a flag names half, which a fix beside it stores. */
+  readonly isOfHalf: boolean;
 }
 
+/** `isTold`: as the file is stored, the target's half being slower: what stores half does not make what is told. */
 function givenFor(
   { settings: { precision }, unflagged }: LintPlan,
   flags: Flags,
   isStored: boolean,
+  isTold = false,
 ): GivenFor {
   if (unflagged === undefined || !isHalf(precision) || isStored)
-    return { given: (command) => withFlags(command, flags) };
+    return { given: (command) => withFlags(command, flags), isOfHalf: false };
   const others = flags.filter(([flag]) => flag !== "--precision");
+  const isAlike = unflagged === precision || (isTold && isHalf(unflagged));
   const given = (command: string) => {
     if (namesPrecision(command)) return withFlags(command, flags);
-    return unflagged === precision ? withFlags(command, others) : null;
+    return isAlike ? withFlags(command, others) : withFlags(`${command} --precision ${precision}`, flags);
   };
-  const why = `beside --precision ${precision} it stores half as well, and without that it is decided in ${unflagged}`;
-  return { given, why };
+  return { given, isOfHalf: true };
 }
 
 /** Half changes nothing about it: a fix stores none, whatever it stands beside. */
@@ -82,19 +84,19 @@ function isAsStored({ account, predicted }: ModelReport): boolean {
   return predicted.half === undefined && account.every(({ precision }) => precision === "as-is");
 }
 
-type CommandFor = (command: string) => string | null;
+type CommandFor = (command: string) => string;
 
-function commandsFor(report: ModelReport, given: CommandFor, why?: string): ModelReport {
+function commandsFor(report: ModelReport, { given, isOfHalf }: GivenFor): ModelReport {
   const { findings, groups, account, notices, unlisted, suppressions } = report;
   const ofFinding = <E extends Pick<FindingGroup, "fix" | "fixCommand">>(entry: E): E => {
     if (entry.fixCommand === null) return entry;
     const fixCommand = given(entry.fixCommand);
-    return fixCommand === null ? { ...entry, fix: "none", fixCommand } : { ...entry, fixCommand };
+    return isOfHalf && namesPrecision(fixCommand)
+      ? { ...entry, fix: "unsafe", fixCommand }
+      : { ...entry, fixCommand };
   };
   const ofGroup = (group: FindingGroup): FindingGroup => {
     const entry = ofFinding(group);
-    const isGone = group.fixCommand !== null && entry.fixCommand === null;
-    if (isGone && why !== undefined) return { ...entry, left: why };
     return entry.left === null ? entry : { ...entry, left: withCommands(entry.left, given) };
   };
   return {
@@ -117,22 +119,18 @@ function commandsFor(report: ModelReport, given: CommandFor, why?: string): Mode
 }
 
 function ofStep(step: AccountStep, given: CommandFor): AccountStep {
-  const { command: own, castsIn: casts, first: before, ...rest } = step;
-  const [command, castsIn] = [own, casts].map((each) => (each === undefined ? null : given(each)));
-  const first = before === undefined ? null : given(before.command);
+  const { command, castsIn, first, ...rest } = step;
   return {
     ...rest,
-    ...(command == null ? {} : { command }),
-    ...(castsIn == null ? {} : { castsIn }),
-    ...(before === undefined || first === null ? {} : { first: { ...before, command: first } }),
+    ...(command === undefined ? {} : { command: given(command) }),
+    ...(castsIn === undefined ? {} : { castsIn: given(castsIn) }),
+    ...(first === undefined ? {} : { first: { ...first, command: given(first.command) } }),
   };
 }
 
 /** Findings that `--fix` repairs are told of the file that keeps its types. */
 function withHalfSaid(report: ModelReport, precision: string): ModelReport {
-  const isSafe = ({ fix, fixCommand }: FindingGroup) =>
-    fix === "safe" && fixCommand !== null && !namesPrecision(fixCommand);
-  if (!report.groups.some(isSafe)) return report;
+  if (!report.groups.some(({ fix }) => fix === "safe")) return report;
   const message = `--fix repairs it without --precision ${precision}, beside which it stores half as well`;
   return { ...report, notices: [...report.notices, { code: "fix-beside-precision", message }] };
 }

@@ -5,6 +5,7 @@ import type { Calibration, Range, Residual } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
 import { h200Calibration } from "./coefficients/h200-cudnn.ts";
 import { Forest, type PackedForest } from "./forest.ts";
+import { isUnmeasured } from "./precision.ts";
 import type { Family, Sketch } from "./sketch.ts";
 import type { Coefficients } from "./terms.ts";
 
@@ -72,6 +73,17 @@ export class Fitted {
 
   get widening(): number {
     return widening[this.kinship];
+  }
+
+  /** Of codes the mean is that of the kernels that FP16 has, and nothing says how far it is off. */
+  isMeasuredIn({ format }: Sketched): boolean {
+    return !isUnmeasured(format);
+  }
+
+  /** As wide on any GPU where no GPU was measured in the number format. */
+  wideningOf(sketched: Sketched): number {
+    const isOwn = sketched.range !== undefined || sketched.format === "fp64";
+    return isOwn || this.isMeasuredIn(sketched) ? this.widening : widening.datasheet;
   }
 
   /** Coefficients and residual go together: the first that says anything of the family. */

@@ -5,8 +5,9 @@ import { flopsOf, type Work } from "../ops/work.ts";
 import { betweenMeasured } from "./between-measured.ts";
 import type { Calibration } from "./calibration.ts";
 import type { ChangeModel } from "./change.ts";
-import { type FamilyResidual, Fitted } from "./fitted.ts";
+import { type FamilyResidual, Fitted, type Kinship } from "./fitted.ts";
 import { inSingle, singlePrecisions } from "./float64.ts";
+import { isUnmeasured } from "./precision.ts";
 import { combineSavings, savingOfOne, type Timed } from "./saving.ts";
 import type { Sketch } from "./sketch.ts";
 import { sketch, type WorkDetail } from "./terms.ts";
@@ -55,8 +56,10 @@ export interface Run extends Detailed {
 }
 
 export interface CostModel {
-  /** Whether coefficients were fitted on this GPU and stack; else they were fitted elsewhere, on the datasheet's rates. */
+  /** Whether coefficients were fitted on this GPU and stack, in its number format; else they were fitted elsewhere, on the datasheet's rates. */
   measured(target: Target): boolean;
+  /** How near what was fitted is to the target. */
+  kinship(target: Target): Kinship;
   estimate(work: Work<number>, target: Target, detail?: WorkDetail): Estimate;
   /** `before` and `after` are what one change replaces by what; their errors move together, so the interval is tighter. */
   savingOf(
@@ -89,7 +92,7 @@ export interface Evaluation {
   readonly change: ChangeModel | undefined;
   /** On the logarithms of its intervals, for what was fitted elsewhere. */
   readonly widening: number;
-  /** Set where the terms stand alone: no residual says how far they are off. */
+  /** Set where no residual says how far it is off: the terms stand alone, or it is in a number format that nothing was measured in. */
   readonly isOfTerms?: true;
   /** By itself. */
   readonly once: number;
@@ -136,7 +139,11 @@ class FittedCostModel implements CostModel {
   }
 
   measured(target: Target): boolean {
-    return this.#fitOf(target).kinship === "measured";
+    return this.kinship(target) === "measured";
+  }
+
+  kinship(target: Target): Kinship {
+    return isUnmeasured(target.precision) ? "datasheet" : this.#fitOf(target).kinship;
   }
 
   estimate(work: Work<number>, target: Target, detail: WorkDetail = {}): Estimate {
@@ -239,7 +246,7 @@ class FittedEvaluation implements Evaluation {
 
   constructor(sketched: Sketch, residual: FamilyResidual, { widening }: Fitted, between: number) {
     this.sketch = sketched;
-    this.once = sketched.microseconds * Math.exp(residual.mean.predict(sketched.features));
+    this.once = meanOf(sketched, residual);
     this.microseconds = this.once + between;
     this.widening = widening;
     this.#residual = residual;
@@ -271,18 +278,21 @@ class FittedEvaluation implements Evaluation {
   }
 }
 
+function meanOf({ microseconds, features }: Sketch, { mean }: FamilyResidual): number {
+  return microseconds * Math.exp(mean.predict(features));
+}
+
 /** `between` is what a kernel of a model takes longer than by itself. */
 function evaluate(sketched: Sketch, fit: Fitted, between: number): Evaluation {
   const residual = fit.residual(sketched);
-  if (residual === undefined) {
-    const { low, high } = fit.analyticRange(sketched);
-    const [below, above] = [-Math.log(low) * fit.widening, Math.log(high) * fit.widening];
-    const once = sketched.microseconds;
-    const terms = { shared: 0.5, savingScale: 1, change: undefined, isOfTerms: true } as const;
-    const alone = { ...terms, widening: fit.widening };
-    return { sketch: sketched, microseconds: once + between, above, below, once, ...alone };
-  }
-  return new FittedEvaluation(sketched, residual, fit, between);
+  if (residual !== undefined && fit.isMeasuredIn(sketched))
+    return new FittedEvaluation(sketched, residual, fit, between);
+  const { low, high } = fit.analyticRange(sketched);
+  const widening = fit.wideningOf(sketched);
+  const [below, above] = [-Math.log(low) * widening, Math.log(high) * widening];
+  const once = residual === undefined ? sketched.microseconds : meanOf(sketched, residual);
+  const terms = { shared: 0.5, savingScale: 1, change: undefined, isOfTerms: true } as const;
+  return { sketch: sketched, microseconds: once + between, above, below, once, ...terms, widening };
 }
 
 /** Low and high are worked out when somebody asks for them. They are the prototype's: a copy by spreading has to name them. */

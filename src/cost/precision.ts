@@ -48,6 +48,14 @@ export function isOfBytes(type: ComputeType): boolean {
   return bytesOfCompute(type) === 1;
 }
 
+/**
+ * Whether no kernel was measured in it, on any machine: products in FP64, and all of 8 bits. What is not claimed of a GPU that nobody measured is not claimed
+ * of these. A number is the width of a memory pass's elements.
+ */
+export function isUnmeasured(type: ComputeType | Precision | number): boolean {
+  return typeof type === "string" && type !== "as-is" && (type === "fp64" || isOfBytes(type));
+}
+
 /** The same on a target: FP32 is multiplied in TF32 where the stack does that unasked, on a GPU that has it. */
 export function computeTypeOn(
   dtype: DType,

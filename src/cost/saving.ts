@@ -1,6 +1,7 @@
 /** @file What a change saves: differences of estimates whose errors go together. */
 import { type ChangedSide, type ChangeRange, ratioRange } from "./change.ts";
 import type { Evaluation, Saving } from "./model.ts";
+import { isUnmeasured } from "./precision.ts";
 import type { Sketch } from "./sketch.ts";
 
 /** Errors of layers of one model are partly the same error: this share of their product of widths. */
@@ -34,7 +35,12 @@ export function savingOfOne(before: Timed | undefined, after: Timed | undefined)
   const [from, to] = [before.evaluation, after.evaluation];
   const same = from.sketch.family === to.sketch.family;
   const shared = same ? sharedBy(from, to) : 0;
-  if (same && from.isOfTerms && to.isOfTerms) return ofTerms(before, after, shared);
+  if (same && from.isOfTerms && to.isOfTerms) {
+    const saving = ofTerms(before, after, shared);
+    return from.sketch.format === to.sketch.format && isUnmeasured(from.sketch.format)
+      ? eitherWay(saving)
+      : saving;
+  }
   const scale = same ? Math.max(from.savingScale, to.savingScale) : 1;
   // Where one is too high the other tends to be, so the widths partly cancel.
   const apart = (a: number, b: number) => scale * Math.sqrt(Math.max(0, a * a + b * b - 2 * shared * a * b));
@@ -45,6 +51,15 @@ export function savingOfOne(before: Timed | undefined, after: Timed | undefined)
     low: microseconds - apart(down(before), up(after)),
     high: microseconds + apart(up(before), down(after)),
   };
+}
+
+/**
+ * Of kernels in a number format that nothing was measured in, what a change of sizes or layout does is known of another format's alone, of many layers no better
+ * than of one: it may cost as much as it is predicted to save.
+ */
+function eitherWay({ microseconds, low, high }: Saving): Saving {
+  const most = Math.abs(microseconds);
+  return { microseconds, low: Math.min(low, -most), high: Math.max(high, most) };
 }
 
 /**

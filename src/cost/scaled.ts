@@ -1,6 +1,7 @@
 /** @file A cost model whose times are a multiple of another's: predictions in the measure of a run that was measured. */
 import type { Target } from "../hardware/target.ts";
 import type { Work } from "../ops/work.ts";
+import type { Kinship } from "./fitted.ts";
 import type { CostModel, Detailed, Estimate, Run, Saving } from "./model.ts";
 import type { WorkDetail } from "./terms.ts";
 
@@ -17,6 +18,10 @@ export class ScaledCostModel implements CostModel {
 
   measured(target: Target): boolean {
     return this.#cost.measured(target);
+  }
+
+  kinship(target: Target): Kinship {
+    return this.#cost.kinship(target);
   }
 
   estimate(work: Work<number>, target: Target, detail?: WorkDetail): Estimate {

@@ -72,9 +72,9 @@ export function withFlags(
 /** With flags behind it: `--fix` alone names what is done more often than what to type. */
 const commandInProse = /--(?:fix|diff)(?: --(?:precision (?:fp16|bf16)|unsafe-fixes|layout nhwc)(?![\w-]))+/g;
 
-/** A sentence whose commands are as they are given; one that is not given stays as it is. */
-export function withCommands(sentence: string, given: (command: string) => string | null): string {
-  return sentence.replace(commandInProse, (command) => given(command) ?? command);
+/** A sentence whose commands are as they are given. */
+export function withCommands(sentence: string, given: (command: string) => string): string {
+  return sentence.replace(commandInProse, given);
 }
 
 /** Whether it makes more than safe fixes, whatever it says of target and sizes. */

@@ -1,5 +1,5 @@
 /** @file What a prediction rests on, as its report says. */
-import { computeTypeOn, isOfBytes } from "../cost/precision.ts";
+import { computeTypeOn, isUnmeasured } from "../cost/precision.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { ModelReport } from "./result.ts";
 import type { LintSettings } from "./run.ts";
@@ -14,16 +14,17 @@ export function basisOf(
   const { timeline, target } = workload;
   if (profile !== undefined) return "profile";
   if (timeline.planned !== undefined) return "planned";
-  if (!cost.measured(target) || isUnmeasured(workload)) return "datasheet";
+  const kinship = cost.kinship(target);
+  if (kinship === "datasheet" || isMostlyUnmeasured(workload)) return "datasheet";
+  if (kinship === "same-generation") return "scaled";
   return target.stack.known === "measured" ? "measured" : "kernels";
 }
 
-/** FP64, and all of 8 bits. */
-function isUnmeasured({ timeline: { steps, microseconds }, target }: Workload): boolean {
+function isMostlyUnmeasured({ timeline: { steps, microseconds }, target }: Workload): boolean {
   let unmeasured = 0;
   for (const { product, microseconds: time } of steps) {
     const format = product && computeTypeOn(product.sizes.dtype, target);
-    if (format !== undefined && (format === "fp64" || isOfBytes(format))) unmeasured += time;
+    if (format !== undefined && isUnmeasured(format)) unmeasured += time;
   }
   return unmeasured > most * microseconds;
 }

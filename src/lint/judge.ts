@@ -2,6 +2,7 @@
 
 import { alikeText, withoutNames } from "../ir/alike-reasons.ts";
 import { fingerprintOf } from "../ir/fingerprint.ts";
+import { isOfCodes } from "../ir/fix-command.ts";
 import { counted as countedText } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
 import { byImportance } from "../ir/importance.ts";
@@ -98,7 +99,7 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
     const stands = standings.get(group) ?? "listed";
     // Of what it is told to save, which others' claims have lowered.
     const severity = severityOf(group, settings.errorShare);
-    if (stands !== "listed" && group.isUntold !== true) count(counted[stands], group, stands);
+    if (stands !== "listed" && group.isUntold !== true) count(counted[stands], group, stands, settings);
     // Counted for all, so that no threshold moves what a finding is known by.
     const identities = group.members.map((member) => identityOf(member, occurrences));
     // Of what is only counted, a large model has too much to describe.
@@ -125,12 +126,14 @@ export function judged(groups: readonly Group[], states: States, settings: LintS
 
 type Counted = { -readonly [K in keyof CountedFindings]: CountedFindings[K] };
 
-function count(counted: Counted, group: Group, stands: Standing): void {
+function count(counted: Counted, group: Group, stands: Standing, { target }: LintSettings): void {
   const saved = Math.max(0, group.saves?.microseconds ?? 0);
   counted.count += group.members.length;
   counted.byRule = countedOf(counted.byRule, group.rule.code, group.members.length);
   counted.microseconds += saved;
-  if (stands === "uncertain" && saved > 0 && stepOf(group) === "precision")
+  // Of a file that is to be quantized half is what some of it may be left in.
+  const isOfHalf = stepOf(group) === "precision" && !isOfCodes(target.precision);
+  if (stands === "uncertain" && saved > 0 && isOfHalf)
     counted.withoutCasts = (counted.withoutCasts ?? 0) + saved;
   if (stands !== "uncertain" || group.setting === undefined || saved === 0) return;
   const { microseconds = 0 } = counted.withSetting ?? {};

@@ -277,10 +277,11 @@ export interface ModelReport {
     readonly families: Readonly<Record<string, number>>;
     /**
      * `measured`: kernels fitted on this GPU, and whole files compared with it; `kernels`: kernels fitted on this GPU, what the
-     * stack fuses taken from its source or documentation; `planned`: by the runtime's own planner; `datasheet`: rates of the GPU's row;
+     * stack fuses taken from its source or documentation; `planned`: by the runtime's own planner; `scaled`: what was fitted on a GPU of the same
+     * compute capability, scaled by both datasheets; `datasheet`: rates of the GPU's row;
      * `profile`: measured by whoever ran it, not predicted.
      */
-    readonly basis: "measured" | "kernels" | "planned" | "datasheet" | "profile";
+    readonly basis: "measured" | "kernels" | "planned" | "scaled" | "datasheet" | "profile";
     /**
      * Set where the target's half is predicted to take longer than the file as it is stored, and no command is sure to gain by storing it: all else is then
      * told of the file as it is stored.

@@ -89,7 +89,8 @@ function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
   if (needsHalf === true)
     return `${command}${alone === undefined ? `, ${asStored(step)}` : `; --fix alone ${writtenTimes(alone)}`}${mayBeNothing(step)}`;
   // Of a repair that stores no half: lint tells of the same step in what the target computes in.
-  if (precision === "as-is" && asksForMore(command)) return `${command}, as stored`;
+  // In lint, of one that stores half because a flag beside it does.
+  if (asksForMore(command)) return precision === "as-is" ? `${command}, as stored` : command;
   const times = storedTimes(account);
   return times === undefined ? command : `${command}; as stored ${times}`;
 }

@@ -1,4 +1,4 @@
-/** @file What each row of a table rests on, where rows rest on different things: a datasheet's promise is no figure to set beside a measured one. */
+/** @file What each row of a table rests on, where rows rest on different things: such figures are no ranking. */
 import type { ModelReport } from "../lint/result.ts";
 import { basisText } from "./entries.ts";
 
@@ -9,6 +9,7 @@ const words = {
   measured: "fitted",
   kernels: "fitted",
   planned: "planner",
+  scaled: "scaled",
   datasheet: "datasheet",
   profile: "profile",
 } as const satisfies Record<Basis, string>;
@@ -19,21 +20,21 @@ export const basisColumn = {
   text: ({ predicted, nodes }: Based): string => (nodes === 0 ? "" : words[predicted.basis]),
 } as const;
 
-/** Whether some rows are a datasheet's, and others are not. */
+/** Whether rows rest on different things, as the column tells them apart. */
 export function isMixed(models: readonly Based[]): boolean {
-  const found = new Set(models.map(basisColumn.text).filter((word) => word !== ""));
-  return found.has(words.datasheet) && found.size > 1;
+  return new Set(models.map(basisColumn.text).filter((word) => word !== "")).size > 1;
 }
 
-/** `basis: datasheet: …; fitted: …`: the column's words. Empty where there is no such column. */
+/** `basis: datasheet: …; fitted: …; rows of different bases are no ranking`: the column's words, each once. Empty where there is no such column. */
 export function basisNote(models: readonly Based[]): string {
   if (!isMixed(models)) return "";
   const bases = new Set(models.flatMap(({ nodes, predicted: { basis } }) => (nodes === 0 ? [] : [basis])));
-  const said = [...bases].map((basis) => `${words[basis]}: ${textOf(basis)}`);
-  return `basis: ${said.join("; ")}`;
+  const said = new Map([...bases].map((basis) => [words[basis], textOf(basis)]));
+  const texts = [...said].map(([word, text]) => `${word}: ${text}`);
+  return `basis: ${texts.join("; ")}; figures of different bases are no ranking`;
 }
 
+/** Of what is one word in the column, what holds of all of it. */
 function textOf(basis: Basis): string {
-  if (basis !== "datasheet") return basisText[basis];
-  return `${basisText.datasheet}, which is no figure to compare with those of other rows`;
+  return basis === "kernels" ? basisText.measured : basisText[basis];
 }

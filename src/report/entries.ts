@@ -48,6 +48,7 @@ export const basisText = {
   measured: "fitted to measurements",
   kernels: "kernels fitted to measurements, fusions not measured",
   planned: "by its own planner",
+  scaled: "not measured: scaled from a GPU of the same compute capability",
   datasheet: "not measured: from the datasheet",
   profile: "measured",
 } as const satisfies Record<ModelReport["predicted"]["basis"], string>;
@@ -82,7 +83,10 @@ export function countedNotes({ belowThreshold: below, uncertain }: CountedModel,
   if (uncertain.count > 0) {
     const what = counted(uncertain.count, "finding");
     const parts = isBrief ? "" : partsText(uncertain);
-    notes.push(`${what} may save nothing (predicted ${duration(uncertain.microseconds)}${parts})`);
+    // What may cost, and saves nothing, adds up to no figure.
+    const figure =
+      uncertain.microseconds > 0 ? ` (predicted ${duration(uncertain.microseconds)}${parts})` : "";
+    notes.push(`${what} may save nothing${figure}`);
   }
   return notes;
 }

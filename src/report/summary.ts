@@ -1,6 +1,7 @@
 /** @file Counts over models, and the whole report from its parts. */
 
 import { errorsOf } from "../ir/error-report.ts";
+import { asksForMore } from "../ir/fix-command.ts";
 import { counted } from "../ir/format.ts";
 import type { AccountStep, Finding, LintReport, ModelReport, Severity } from "../lint/result.ts";
 import { exceededCount } from "./budget-text.ts";
@@ -126,7 +127,8 @@ export function statisticsOf(report: LintReport): RuleStatistics[] {
     .sort((a, b) => b.microseconds - a.microseconds || b.count - a.count || (a.code < b.code ? -1 : 1));
 }
 
-/** Half alone makes some safe fixes, and beside some flags no command makes them. */
-function isMade({ step, needsHalf, alone, command }: AccountStep): boolean {
-  return step === "safe" && (needsHalf !== true || alone !== undefined) && command !== undefined;
+/** Half alone makes some safe fixes, and beside some flags it is stored with all of them. */
+function isMade({ step, needsHalf, alone, command, precision }: AccountStep): boolean {
+  if (step !== "safe" || command === undefined) return false;
+  return needsHalf === true ? alone !== undefined : precision === "as-is" || !asksForMore(command);
 }

@@ -5,10 +5,12 @@ import type { LintReport, ModelReport } from "../lint/result.ts";
 
 type Unmeasured = NonNullable<LintReport["summary"]["unmeasured"]>;
 
+const unmeasuredBases: ReadonlySet<ModelReport["predicted"]["basis"]> = new Set(["scaled", "datasheet"]);
+
 /** Undefined where all that may save nothing rests on measurements. */
 export function unmeasuredIn(models: readonly ModelReport[]): Unmeasured | undefined {
   const found = models.filter(
-    ({ predicted, uncertain }) => predicted.basis === "datasheet" && uncertain.count > 0,
+    ({ predicted: { basis }, uncertain }) => unmeasuredBases.has(basis) && uncertain.count > 0,
   );
   if (found.length === 0) return undefined;
   const byTarget = groupBy(found, ({ target: { gpu, stack } }) => `${gpu} ${stack}`);
@@ -28,7 +30,8 @@ export function unmeasuredText({ models, summary: { unmeasured } }: LintReport):
   const more = others.length === 0 ? "" : ` and ${counted(others.length, "other target")}`;
   // Scenarios of one file are no sum.
   const isOne = models.every(({ scenario }) => scenario === undefined);
-  const time = isOne ? ` ${duration(unmeasured.microseconds)}, which is` : " something,";
+  const time =
+    isOne && unmeasured.microseconds > 0 ? ` ${duration(unmeasured.microseconds)}, which is` : " something,";
   const of = isOne ? "" : " of every scenario";
   const what = `by the datasheet ${counted(unmeasured.findings, "finding")}${of} may save${time}`;
   return `not measured on ${first.gpu} (${first.stack})${more}: ${what} not claimed`;

@@ -12,9 +12,9 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Of a code: those that differ in several digits alone are other codes, not mistyped ones. */
+/** Of a code: those that differ in several digits alone, or in how many there are, are other codes, not mistyped ones. */
 function formOf(word: string): string {
-  return word.toLowerCase().replaceAll(/\d/g, "0");
+  return word.toLowerCase().replaceAll(/\d+/g, "0");
 }
 
 /** `; did you mean "x"?`, or nothing. */

@@ -37,6 +37,11 @@ export function selectorsOf(rules: readonly RuleInfo[]): ReadonlySet<string> {
   return selectors;
 }
 
+/** What names one rule: the start of codes that a slip is nearest to may be nothing that anybody meant. */
+function namesOf(rules: readonly RuleInfo[]): string[] {
+  return rules.flatMap(({ code, name }) => [code, name]);
+}
+
 /** The codes of the rules that a selector names. Throws InputError where it names none; `where` begins the message. */
 export function selectRules(selector: string, rules: readonly RuleInfo[], where: string): string[] {
   const selected = rules.filter(
@@ -49,7 +54,7 @@ export function selectRules(selector: string, rules: readonly RuleInfo[], where:
     const plugin = pluginOf(selector);
     const isMissing = plugin !== undefined && !rules.some(({ code }) => pluginOf(code) === plugin);
     const missing = `: no plugin "${plugin?.slice(0, -1)}" is among the plugins of the configuration`;
-    const hint = isMissing ? missing : suggestion(selector, selectorsOf(rules));
+    const hint = isMissing ? missing : suggestion(selector, namesOf(rules));
     throw new InputError(
       "unknown-rule",
       `${where}: "${selector}" is no rule${hint} (tc-lint explain lists them)`,

@@ -82,4 +82,5 @@ test("a suggestion is near or none", () => {
     '; did you mean "misaligned-gemm"?',
   );
   expect(suggestion("zzz", ["misaligned-gemm"])).toBe("");
+  expect(suggestion("TC999", ["TC9", "TC901", "TC101"])).toBe("");
 });

@@ -115,6 +115,7 @@ function settingsOf(mode: Mode, dims: Drawn["dims"]): FixSettings {
     target: { gpu, stack: stacks.cudnn, precision: "fp16" },
     cost: {
       measured: () => true,
+      kinship: () => "measured",
       estimate,
       savingOf: () => ({ microseconds: 1, low: 1, high: 1 }),
       savingOfRuns: () => ({ microseconds: 1, low: 1, high: 1 }),

@@ -29,3 +29,12 @@ it.each([
   const options: LintOptions = { precision, stack, gpu: "h200" };
   expect((await lint(products(dtype), options)).predicted.basis).toBe(basis);
 });
+
+it.each([
+  ["h100", "fp16", "scaled"],
+  ["h100", "int8", "datasheet"],
+  ["a100", "fp16", "datasheet"],
+] as const)("on %s at %s rests on: %s", async (gpu, precision, basis) => {
+  const options: LintOptions = { gpu, precision, stack: "ort-cuda" };
+  expect((await lint(products("float32"), options)).predicted.basis).toBe(basis);
+});

@@ -19,6 +19,7 @@ function aligned(build: (graph: GraphBuilder) => void) {
   let asked = 0;
   const counting: FixSettings["cost"] = {
     measured: (target) => cost.measured(target),
+    kinship: (target) => cost.kinship(target),
     savingOf: (before, after, target) => cost.savingOf(before, after, target),
     savingOfRuns: (before, after) => cost.savingOfRuns(before, after),
     estimate: (work, target, detail) => {

@@ -61,6 +61,7 @@ function once(model: OpenModel, { stack = "cudnn", ...options }: Options): Omit<
     target: { gpu, stack: stacks[stack], precision: "fp16" },
     cost: {
       measured: () => true,
+      kinship: () => "measured",
       estimate,
       savingOf: () => ({ microseconds: 0, low: 0, high: 0 }),
       savingOfRuns: () => ({ microseconds: 0, low: 0, high: 0 }),

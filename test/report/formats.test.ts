@@ -43,6 +43,14 @@ test("text does not call a model clean whose time may half be saved", () => {
   expect(of(microseconds / 20)).toContain("no findings in 1 model\n");
 });
 
+test("text has no figure of findings that are predicted to save nothing", () => {
+  const of = (microseconds: number) =>
+    renderText(oneModel({ path: "cost.onnx", uncertain: { count: 1, microseconds } }), options);
+  expect(of(1)).toContain("1 finding may save nothing (predicted 1 µs)");
+  expect(of(0)).toContain("1 finding may save nothing");
+  expect(of(0)).not.toMatch(/predicted 0 .s|may save 0/);
+});
+
 test("text does not call a model clean that --fix speeds up by parts that are no findings", () => {
   const ends = { microseconds: 58.7, low: 40, high: 90, precision: "fp16" } as const;
   const made = { command: "--fix" } as const;

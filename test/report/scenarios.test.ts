@@ -146,7 +146,7 @@ describe("several scenarios", () => {
     for (const text of [renderText(plain, options), renderMarkdown(plain, options)]) {
       expect(text).toMatch(/a100\W+datasheet/);
       expect(text).toMatch(/h200\W+fitted/);
-      expect(text).toContain("no figure to compare with those of other rows");
+      expect(text).toContain("figures of different bases are no ranking");
     }
     expect(renderCsv(of(mixed))).toMatch(/^model,scenario,basis,graph,.*\r\n[^,]*,a100,datasheet,/);
     const alike = mixed.map((model) => ({ ...model, predicted: onDatasheet }));
@@ -156,6 +156,23 @@ describe("several scenarios", () => {
       renderCsv(of(alike)),
     ])
       expect(text).not.toContain("basis");
+  });
+
+  test("say of any two bases that they are no ranking, and each word of the column once", () => {
+    const bases = ["measured", "kernels", "planned", "scaled", "datasheet"] as const;
+    const of = (...asked: readonly (typeof bases)[number][]) => {
+      const rows = asked.map((basis) =>
+        scenario(basis, "h200", 1, { predicted: { ...modelReport({ account }).predicted, basis } }),
+      );
+      return renderMarkdown(reportOf(rows, "0.0.0-test"), options);
+    };
+    for (const first of bases)
+      for (const second of bases) {
+        const isFitted = [first, second].every((basis) => basis === "measured" || basis === "kernels");
+        const isAlike = first === second || isFitted;
+        expect(of(first, second).includes("no ranking"), `${first}, ${second}`).toBe(!isAlike);
+      }
+    expect(of(...bases).match(/fitted: /g)).toHaveLength(1);
   });
 
   test("as SARIF and annotations, a finding once, as it is where it is worst", () => {
