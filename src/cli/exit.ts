@@ -37,12 +37,11 @@ export function verdictOf(
   if (exitZero) return { exitCode: exitCodes.clean };
   const fixable = failOn === "fixable" ? whyFixable({ summary, models }) : undefined;
   if (fixable !== undefined) return { exitCode: exitCodes.findings, why: fixable };
-  // Whoever mends the errors, or keeps the budget, would be stopped by the warnings next.
-  const reasons = [exceededBudgets(models), tooManyWarnings({ summary, models }, maxWarnings)].flatMap(
-    (each) => each ?? [],
-  );
-  if (reasons.length > 0) return { exitCode: exitCodes.findings, why: reasons.join("; and ") };
   const isError = failOn === "error" && summary.errors > 0;
+  const exceeded = isError ? undefined : exceededBudgets(models);
+  // Whoever mends the errors, or keeps the budget, would be stopped by the warnings next.
+  const reasons = [exceeded, tooManyWarnings({ summary, models }, maxWarnings)].flatMap((each) => each ?? []);
+  if (reasons.length > 0) return { exitCode: exitCodes.findings, why: reasons.join("; and ") };
   return { exitCode: isError ? exitCodes.findings : exitCodes.clean };
 }
 

@@ -123,15 +123,19 @@ test("more warnings than are allowed say what of them no command clears, and wha
   );
 });
 
-test("a run that errors fail says what would fail it next", () => {
+test("a run that errors or a budget fails says what would fail it next", () => {
   const target = { gpu: "h200", stack: "cudnn", precision: "fp16" };
   const figures = { limit: 1, predicted: 2, low: 2, high: 2 };
   const budget = { budget: "maxMicroseconds", verdict: "exceeded", target, ...figures };
   const model = { path: "m.onnx", groups: [], findings: [], budgets: [budget] } as unknown as ModelReport;
-  const summary = { ...none, errors: 1, warnings: 2, budgetsExceeded: 1 };
-  const { exitCode, why } = verdictOf({ summary, models: [model] }, { exitZero: false, maxWarnings: 0 });
-  expect(exitCode).toBe(1);
-  expect(why).toMatch(/^m\.onnx: .*exceeded; and 2 warnings, more than --max-warnings 0 allows$/);
+  const whyOf = (errors: number) => {
+    const summary = { ...none, errors, warnings: 2, budgetsExceeded: 1 };
+    const verdict = verdictOf({ summary, models: [model] }, { exitZero: false, maxWarnings: 0 });
+    expect(verdict.exitCode).toBe(1);
+    return verdict.why;
+  };
+  expect(whyOf(1)).toBe("2 warnings, more than --max-warnings 0 allows");
+  expect(whyOf(0)).toMatch(/^m\.onnx: .*exceeded; and 2 warnings, more than --max-warnings 0 allows$/);
 });
 
 test("what is fixable names the command that repairs it on the stack that it was found on", () => {

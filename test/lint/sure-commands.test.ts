@@ -168,7 +168,7 @@ test("half whose Casts may take what it saves is said to be so by its row and it
   const said = step && accountCells(step, account).join(" ");
   expect(said).toMatch(/may save .* without Casts: with them the file may save nothing$/);
   expect(countedNotes(report).join()).toMatch(
-    /may save nothing \(predicted \S+ µs from half precision, not counting the Casts that convert to and from it\)/,
+    /may save nothing \(predicted \S+ µs(; \S+ µs of it)? from half precision, not counting the Casts that convert to and from it\)/,
   );
   // A repair that is asked for by name says the same of the step.
   const made = await fix(zooModel("llama"), {
