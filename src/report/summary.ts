@@ -45,7 +45,10 @@ export function unnamedSaving({ models, summary }: Pick<LintReport, "models" | "
   if (summary.fixable > 0) return 0;
   const saved = models
     .filter(({ suppressedFixable = 0, belowThreshold: { hidesFix } }) => suppressedFixable === 0 && !hidesFix)
-    .flatMap(({ account }) => account.find(isMade)?.saves ?? []);
+    .flatMap(({ account }) => {
+      const { needsHalf, alone, saves } = account.find(isMade) ?? {};
+      return (needsHalf === true ? alone : saves) ?? [];
+    });
   return saved.filter(({ low }) => low > 0).reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 
