@@ -22,6 +22,6 @@ eachModel(["sd_unet_dynamo"])(
     expect(groups.map(({ code }) => code)).not.toContain("TC302");
     const left = unlisted?.groups.find(({ code }) => code === "TC302");
     expect(left?.fixCommand).toBeNull();
-    expect(left?.saves?.low).toBe(0);
+    expect(left?.saves?.low).toBeLessThanOrEqual(0);
   },
 );
