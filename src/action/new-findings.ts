@@ -1,4 +1,5 @@
 /** @file Of a lint, what a change brings: what a comparison calls new or worse. */
+import { freshOf } from "../compare/fresh.ts";
 import type { CompareReport } from "../compare/result.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import type { Reason } from "./changed-models.ts";
@@ -13,7 +14,7 @@ export function onlyNew(
   for (const { path, findings, status } of compared) {
     if (status === "same") continue;
     const known = fresh.get(path) ?? new Set();
-    for (const { fingerprint } of [...findings.new, ...findings.worse]) known.add(fingerprint);
+    for (const { fingerprint } of freshOf(findings)) known.add(fingerprint);
     fresh.set(path, known);
   }
   const isNew = ({ path }: ModelReport, fingerprint: string) =>

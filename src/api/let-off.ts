@@ -3,6 +3,7 @@
  * a hook. What the baseline had before lets nothing off: it is of other findings.
  */
 import { join } from "node:path";
+import { freshOf } from "../compare/fresh.ts";
 import type { CompareReport, ModelComparison } from "../compare/result.ts";
 import { compareReportOf } from "../compare/summary.ts";
 import type { BaseRevision } from "../files/base-revision.ts";
@@ -113,7 +114,7 @@ function newCounts(models: readonly ModelComparison[]): Map<string, Map<string, 
   for (const { path, findings } of models) {
     const ofModel = places.get(path) ?? new Map<string, Set<string>>();
     places.set(path, ofModel);
-    for (const { code, fingerprint } of [...findings.new, ...findings.worse].filter(isCounted)) {
+    for (const { code, fingerprint } of freshOf(findings).filter(isCounted)) {
       const known = ofModel.get(code);
       if (known === undefined) ofModel.set(code, new Set([fingerprint]));
       else known.add(fingerprint);
@@ -134,7 +135,7 @@ function letOff(
     [...found].filter(([code, { size }]) => size <= added.to(model, code)).map(([code]) => code),
   );
   const isLeft = (finding: Finding) => !(isCounted(finding) && codes.has(finding.code));
-  const suppressed = [...findings.new, ...findings.worse].filter((finding) => !isLeft(finding));
+  const suppressed = freshOf(findings).filter((finding) => !isLeft(finding));
   if (suppressed.length === 0) return model;
   const message = `${counted(suppressed.length, "new finding")} let off by what the change adds to ${shown} (${[...codes].sort().join(", ")})`;
   return {

@@ -1,6 +1,7 @@
 /** @file What a command exits with, and what the user sees of a failure: decided in one place. */
 import { counted, printable } from "../ir/format.ts";
-import type { BudgetReport, LintReport } from "../lint/result.ts";
+import { pushAll } from "../ir/lists.ts";
+import type { BudgetReport, FindingGroup, LintReport } from "../lint/result.ts";
 import { inputErrorOf } from "../onnx/surroundings.ts";
 import { takenFirstText } from "../report/account-text.ts";
 import { budgetText } from "../report/budget-text.ts";
@@ -58,12 +59,13 @@ function tooManyWarnings(
  * team that runs every command would look for the next one. Empty where a command is told for each.
  */
 function unclearedText(models: LintReport["models"]): string {
-  const places = models.flatMap(({ path, groups, findings }) => {
-    const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
-    return groups
+  const places = models.flatMap((model) => {
+    const placed = placesIn(model);
+    return model.groups
       .filter(({ severity, fixCommand }) => severity === "warn" && fixCommand === null)
-      .map(({ code, setting, findings: [first = ""] }) => {
-        const place = placeOf(path, code, nodes.get(first));
+      .map((group) => {
+        const place = placed(group);
+        const { setting } = group;
         if (setting === undefined) return place;
         return `${place}, which ${setting.option} clears: set it, and lint with --stack ${setting.stack}`;
       });
@@ -80,20 +82,25 @@ function whyFixable(report: Pick<LintReport, "summary" | "models">): string | un
   const places: string[] = [];
   const failing: LintReport["models"][number][] = [];
   for (const model of report.models) {
-    const { path, groups, findings, scenario } = model;
+    const { groups, scenario } = model;
     const own = groups.filter(({ fix }) => fix === "safe");
     if (own.length > 0) failing.push(model);
-    const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
-    for (const group of own) {
-      const [first = ""] = group.findings;
-      places.push(placeOf(path, group.code, nodes.get(first)));
-    }
+    pushAll(places, own.map(placesIn(model)));
     if (own.length > 0 && scenario !== undefined)
       counts.set(scenario, (counts.get(scenario) ?? 0) + own.length);
   }
   if (places.length > 0)
     return `${counted(places.length, "entry", "entries")} that ${fixableBy(report)} repairs${scenariosText(counts)}, ${fails}: ${placesText(places)}${firstText(failing)}`;
   return unnamedSaving(report) > 0 ? `--fix saves time by what no finding names, ${fails}` : undefined;
+}
+
+/** Of an entry of a model, by its first finding. */
+function placesIn({
+  path,
+  findings,
+}: LintReport["models"][number]): (group: Pick<FindingGroup, "code" | "findings">) => string {
+  const nodes = new Map(findings.map(({ fingerprint, node }) => [fingerprint, node]));
+  return ({ code, findings: [first = ""] }) => placeOf(path, code, nodes.get(first));
 }
 
 export function placeOf(path: string, code: string, node: string | null | undefined): string {

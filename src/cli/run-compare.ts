@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { compareFiles } from "../api/compare-all.ts";
 import { compareWithBase } from "../api/compare-base.ts";
+import { freshOf } from "../compare/fresh.ts";
 import type { CompareReport } from "../compare/result.ts";
 import { appendReportFile, checkReportFiles, writeReportFile } from "../files/report-file.ts";
 import { findGpu } from "../hardware/gpus.ts";
@@ -81,7 +82,7 @@ export function compareVerdict(
   if (exceeded !== undefined) return { exitCode: exitCodes.findings, why: exceeded };
   if (maxWarnings === undefined || summary.newWarnings <= maxWarnings) return { exitCode: exitCodes.clean };
   const places = models.flatMap(({ path, findings }) =>
-    [...findings.new, ...findings.worse]
+    freshOf(findings)
       .filter(({ severity }) => severity === "warn")
       .map(({ code, node }) => placeOf(path, code, node)),
   );

@@ -1,6 +1,7 @@
 /** @file Counts over comparisons, and the whole report from its parts. */
 import { errorReport } from "../ir/error-report.ts";
 import type { Severity } from "../lint/result.ts";
+import { freshOf } from "./fresh.ts";
 import type { CompareReport, CompareSummary, ModelComparison } from "./result.ts";
 
 export function compareReportOf(
@@ -14,7 +15,7 @@ export function compareReportOf(
 }
 
 function summarize(models: readonly ModelComparison[]): CompareSummary {
-  const fresh = models.flatMap(({ findings }) => [...findings.new, ...findings.worse]);
+  const fresh = models.flatMap(({ findings }) => freshOf(findings));
   const count = (wanted: Severity) => fresh.filter(({ severity }) => severity === wanted).length;
   const budgets = models.flatMap((model) => model.budgets ?? []);
   return {

@@ -75,15 +75,10 @@ export class Fitted {
     return widening[this.kinship];
   }
 
-  /** Of codes the mean is that of the kernels that FP16 has, and nothing says how far it is off. */
-  isMeasuredIn({ format }: Sketched): boolean {
-    return !isUnmeasured(format);
-  }
-
   /** As wide on any GPU where no GPU was measured in the number format. */
-  wideningOf(sketched: Sketched): number {
-    const isOwn = sketched.range !== undefined || sketched.format === "fp64";
-    return isOwn || this.isMeasuredIn(sketched) ? this.widening : widening.datasheet;
+  wideningOf({ range, format }: Sketched): number {
+    const isOwn = range !== undefined || format === "fp64";
+    return isOwn || !isUnmeasured(format) ? this.widening : widening.datasheet;
   }
 
   /** Coefficients and residual go together: the first that says anything of the family. */

@@ -56,9 +56,7 @@ export interface Run extends Detailed {
 }
 
 export interface CostModel {
-  /** Whether coefficients were fitted on this GPU and stack, in its number format; else they were fitted elsewhere, on the datasheet's rates. */
-  measured(target: Target): boolean;
-  /** How near what was fitted is to the target. */
+  /** How near what was fitted is to the target: `measured` where it was on this GPU and stack, in its number format. */
   kinship(target: Target): Kinship;
   estimate(work: Work<number>, target: Target, detail?: WorkDetail): Estimate;
   /** `before` and `after` are what one change replaces by what; their errors move together, so the interval is tighter. */
@@ -136,10 +134,6 @@ class FittedCostModel implements CostModel {
   constructor(calibrations: readonly Calibration[], inModels: boolean) {
     this.#calibrations = calibrations;
     this.#inModels = inModels;
-  }
-
-  measured(target: Target): boolean {
-    return this.kinship(target) === "measured";
   }
 
   kinship(target: Target): Kinship {
@@ -285,7 +279,8 @@ function meanOf({ microseconds, features }: Sketch, { mean }: FamilyResidual): n
 /** `between` is what a kernel of a model takes longer than by itself. */
 function evaluate(sketched: Sketch, fit: Fitted, between: number): Evaluation {
   const residual = fit.residual(sketched);
-  if (residual !== undefined && fit.isMeasuredIn(sketched))
+  // Of codes the mean is that of the kernels that FP16 has, and nothing says how far it is off.
+  if (residual !== undefined && !isUnmeasured(sketched.format))
     return new FittedEvaluation(sketched, residual, fit, between);
   const { low, high } = fit.analyticRange(sketched);
   const widening = fit.wideningOf(sketched);

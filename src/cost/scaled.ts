@@ -16,10 +16,6 @@ export class ScaledCostModel implements CostModel {
     this.#factor = factor;
   }
 
-  measured(target: Target): boolean {
-    return this.#cost.measured(target);
-  }
-
   kinship(target: Target): Kinship {
     return this.#cost.kinship(target);
   }

@@ -1,10 +1,9 @@
 /** @file What brings heads to an operator that computes attention by itself, and its result back. */
 import type { Node, Value } from "../ir/model.ts";
 import { isTranspose, isView } from "../ops/ask.ts";
+import { maxChain, resultChain } from "./attention-sizes.ts";
 import { intsAttributeIn } from "./attributes.ts";
 import type { Scope } from "./scope.ts";
-
-const maxChain = 16;
 
 /**
  * Views and Transposes before queries, keys and values and behind the result that a kernel which takes rows of heads anywhere reads
@@ -23,13 +22,10 @@ export function movesAround(attention: Node, scope: Scope): readonly Node[] {
       value = producer.inputs[0];
     }
   }
-  let [value] = attention.outputs;
-  for (let step = 0; step < maxChain && value?.consumers.length === 1; step++) {
-    const [reader]: readonly Node[] = value.consumers;
-    if (reader === undefined || value.isOutput || !keepsRows(reader, scope)) break;
-    if (reader.outputs[0]?.isOutput === true) break;
+  const [result] = attention.outputs;
+  for (const reader of result?.isOutput === true ? [] : resultChain(result, scope)) {
+    if (!keepsRows(reader, scope) || reader.outputs[0]?.isOutput === true) break;
     moves.add(reader);
-    value = reader.outputs[0];
   }
   return [...moves];
 }

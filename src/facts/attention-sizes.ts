@@ -54,7 +54,8 @@ interface Chain {
   readonly scaling: readonly Node[];
 }
 
-const maxChain = 16;
+/** Nodes that are looked through on a way to or from attention. */
+export const maxChain = 16;
 const repeating: ReadonlySet<string> = new Set(["Expand", "Tile"]);
 
 /** What lies between a projection and the product that reads it. */
@@ -85,7 +86,8 @@ function scaledInput(node: Node, scope: Scope): Value | undefined {
   return undefined;
 }
 
-function resultChain(result: Value | undefined, scope: Scope): Node[] {
+/** Views behind a result, while one node alone reads them; the nearest first. */
+export function resultChain(result: Value | undefined, scope: Scope): Node[] {
   const moves: Node[] = [];
   let value = result;
   for (let step = 0; step < maxChain && value?.consumers.length === 1; step++) {

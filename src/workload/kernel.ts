@@ -23,6 +23,11 @@ export interface KernelInput {
   readonly stack: Stack;
 }
 
+/** Whether products are those of an operator that is attention and nothing besides, as one with packed weights is. */
+export function areOfAttention(products: readonly CostedProduct[] | undefined): boolean {
+  return products?.length === 1 && products.every(({ sizes }) => sizes.kind === "attention");
+}
+
 /** Attention with packed weights is two products in one node. */
 export function productsByNode(
   products: readonly CostedProduct[],

@@ -15,7 +15,7 @@ import { traitsOf } from "../ops/ask.ts";
 import { findOp } from "../ops/registry.ts";
 import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
-import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
+import { areOfAttention, type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
@@ -186,9 +186,9 @@ class KernelFinder {
   }
 
   /** Attention reads heads wherever they lie: what a stack recognises as it, and the operator where Transposes are views. */
-  #movesAround({ node, decomposed, sizes }: CostedProduct): readonly Node[] {
+  #movesAround({ node, decomposed }: CostedProduct): readonly Node[] {
     if (decomposed !== undefined) return decomposed.around;
-    const isOperator = sizes.kind === "attention" && this.#productsOf.get(node)?.length === 1;
+    const isOperator = areOfAttention(this.#productsOf.get(node));
     return isOperator && this.#stack.fuses.views ? movesAround(node, this.#scope) : [];
   }
 

@@ -3,9 +3,8 @@ import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Node } from "../ir/model.ts";
 import type { TrafficPattern, Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
-import { type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
+import { areOfAttention, type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { Operators, type OrderingCopy, reordering } from "./operators.ts";
-import type { CostedProduct } from "./product.ts";
 import { boundMemoryWork, chainWork, patternOf } from "./traffic.ts";
 
 /** Of one instance of a graph, in its order. */
@@ -21,7 +20,7 @@ export function operatorKernels(input: KernelInput): readonly Kernel[] {
       const own = found.filter((product) => product.node === node);
       return [
         ...copying(
-          computesAttention(own) ? operators.copiesBeforeAttention(node) : operators.copiesBefore(node),
+          areOfAttention(own) ? operators.copiesBeforeAttention(node) : operators.copiesBefore(node),
         ),
         ...own.map((product) => ({ nodes: product.nodes, work: product.sizes, product })),
       ];
@@ -33,11 +32,6 @@ export function operatorKernels(input: KernelInput): readonly Kernel[] {
       ? copying(operators.copiesBefore(node))
       : launched(node, pattern, operators, input);
   });
-}
-
-/** Not with a projection of packed weights before it. */
-function computesAttention(own: readonly CostedProduct[]): boolean {
-  return own.length === 1 && own.every(({ sizes }) => sizes.kind === "attention");
 }
 
 function launched(

@@ -27,12 +27,12 @@ describe("a calibration", () => {
     const tiny = gemm(8, 8, 8);
     const gained = calibrated.estimate(tiny, l4).microseconds - plain.estimate(tiny, l4).microseconds;
     expect(gained).toBeCloseTo(9 - h200Calibration.coefficients.gemm.launch, 6);
-    expect([plain.measured(l4), calibrated.measured(l4)]).toEqual([false, true]);
+    expect([plain, calibrated].map((each) => each.kinship(l4) === "measured")).toEqual([false, true]);
     for (const other of [targetOf("h200"), targetOf("a100")]) {
       expect(calibrated.estimate(tiny, other)).toEqual(plain.estimate(tiny, other));
     }
     // Its generation profits, and is not measured for that.
-    expect(calibrated.measured(targetOf("rtx4090"))).toBe(false);
+    expect(calibrated.kinship(targetOf("rtx4090"))).not.toBe("measured");
     expect(calibrated.estimate(tiny, targetOf("rtx4090"))).not.toEqual(
       plain.estimate(tiny, targetOf("rtx4090")),
     );

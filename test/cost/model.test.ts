@@ -158,10 +158,10 @@ describe("targets nobody measured", () => {
       const { low, high } = model.estimate(work, targetOf(gpu));
       return Math.log(high / low);
     };
-    expect(model.measured(h200)).toBe(true);
-    expect(model.measured(targetOf("h200", "tensorrt"))).toBe(false);
+    expect(model.kinship(h200)).toBe("measured");
+    expect(model.kinship(targetOf("h200", "tensorrt"))).not.toBe("measured");
     for (const gpu of ["a100", "rtx3090", "a4500", "l4"]) {
-      expect(model.measured(targetOf(gpu))).toBe(false);
+      expect(model.kinship(targetOf(gpu))).not.toBe("measured");
       expect(width(gpu)).toBeGreaterThan(1.5 * width("h200"));
     }
   });

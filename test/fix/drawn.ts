@@ -114,7 +114,6 @@ function settingsOf(mode: Mode, dims: Drawn["dims"]): FixSettings {
   return {
     target: { gpu, stack: stacks.cudnn, precision: "fp16" },
     cost: {
-      measured: () => true,
       kinship: () => "measured",
       estimate,
       savingOf: () => ({ microseconds: 1, low: 1, high: 1 }),

@@ -60,6 +60,6 @@ describe("calibrate", () => {
     });
     const mean = errors.reduce((sum, error) => sum + error, 0) / errors.length;
     expect(mean).toBeLessThan(0.2);
-    expect(fitted.measured(target)).toBe(true);
+    expect(fitted.kinship(target)).toBe("measured");
   });
 });

@@ -18,7 +18,6 @@ function aligned(build: (graph: GraphBuilder) => void) {
   const cost = createCostModel();
   let asked = 0;
   const counting: FixSettings["cost"] = {
-    measured: (target) => cost.measured(target),
     kinship: (target) => cost.kinship(target),
     savingOf: (before, after, target) => cost.savingOf(before, after, target),
     savingOfRuns: (before, after) => cost.savingOfRuns(before, after),

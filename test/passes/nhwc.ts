@@ -60,7 +60,6 @@ function once(model: OpenModel, { stack = "cudnn", ...options }: Options): Omit<
   const settings: FixSettings = {
     target: { gpu, stack: stacks[stack], precision: "fp16" },
     cost: {
-      measured: () => true,
       kinship: () => "measured",
       estimate,
       savingOf: () => ({ microseconds: 0, low: 0, high: 0 }),
