@@ -29,8 +29,8 @@ import { defineRule } from "../src/lint/rule.ts";
  *
  * ## Fix safety
  * Unsafe, so it has to be asked for (`--layout nhwc`): the convolutions around become calls of functions that take NHWC,
- * and the Transposes cancel. On `ort-cuda` no file decides the layout (see TC301): which of them the provider option `prefer_nhwc` spares was not
- * measured, so that nothing is claimed of them there; `--verbose` lists them.
+ * and the Transposes cancel. On `ort-cuda` no file decides the layout (see TC301): what is told there is what the provider option `prefer_nhwc`
+ * spares, a part of its step, and those that it leaves (behind a Reshape, say) are not named.
  *
  * ## References
  * - [Tensor layouts, convolution guide, NVIDIA](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
@@ -42,7 +42,7 @@ export default defineRule({
   fix: "unsafe",
   messages: {
     setting:
-      "Transpose {perm} only moves channels {direction}, between {before} and {behind}: the provider option {option} may spare it",
+      "Transpose {perm} only moves channels {direction}, between {before} and {behind}: the provider option {option} spares it",
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
     author:
       "Transpose {perm} only moves channels {direction}, between {before} and {behind}; in PyTorch no pass with {change}",
@@ -54,8 +54,12 @@ export default defineRule({
     for (const { step, perm, node, scope, ...between } of layoutTransposes(context)) {
       const data = { perm: `[${perm.join(", ")}]`, ...between };
       if (setting !== undefined) {
-        // Without the option it is a pass, with it perhaps none.
-        const saves = { ...stepTimeAt(step, context.target.precision, context), low: 0 };
+        const layout = context.layoutStep();
+        // Where nobody knows what the option makes of the file, it is a pass without it, and with it perhaps none.
+        const saves = layout
+          ? layout.partOf([step])
+          : { ...stepTimeAt(step, context.target.precision, context), low: 0 };
+        if (saves === undefined || saves.microseconds <= 0) continue;
         const said = { message: "setting", data: { ...data, option: setting.option } } as const;
         yield { ...said, at: { node, scope }, saves, fix: "none", setting };
         continue;

@@ -2,6 +2,7 @@ import { channelsLastIn } from "../src/lint/channels-last.ts";
 import { addSavings, type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
 import { ProductIndex } from "../src/lint/graph.ts";
 import { type LayoutRegion, layoutRegions } from "../src/lint/layout-regions.ts";
+import type { LayoutStep } from "../src/lint/layout-step.ts";
 import { layoutTransposes } from "../src/lint/layout-transposes.ts";
 import { conversionWork } from "../src/lint/memory-passes.ts";
 import { perWork } from "../src/lint/per-work.ts";
@@ -18,7 +19,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * subgraph, of three spatial axes), the finding says so, no command fixes it, and it is its author's.
  *
  * On `ort-cuda` no file decides the layout: ONNX Runtime turns a rewritten file back into NCHW before it runs. The saving is that of the provider
- * option `prefer_nhwc`, no command makes it, and it is no more than a warning: whoever sets the option lints with `--stack ort-cuda-nhwc`.
+ * option `prefer_nhwc`, with the conversions that ONNX Runtime makes where something knows NCHW alone (one-dimensional convolutions are turned, too); no command makes it, and it is no more than a warning: whoever sets the option lints with `--stack ort-cuda-nhwc`.
  *
  * ## Why is this bad?
  * Tensor Core kernels read the channels of one position together, and want them contiguous. From NCHW a library
@@ -113,9 +114,11 @@ function* bySetting(context: LintContext): Iterable<Found> {
     return Math.max(0, layout.gainOf(steps));
   });
   const whole = gains.reduce((sum, gain) => sum + gain, 0);
+  const { saves } = layout.change;
+  const ofRegions = 1 - ofTransposes(layout, context) / saves.microseconds;
   for (const [at, { convolutions }] of regions.entries()) {
-    const part = (gains[at] ?? 0) / whole;
-    if (part > 0) yield { convolutions, ...none, saves: scale(layout.change.saves, part) };
+    const part = ((gains[at] ?? 0) / whole) * ofRegions;
+    if (part > 0) yield { convolutions, ...none, saves: scale(saves, part) };
   }
 }
 
@@ -142,7 +145,7 @@ function* decided(context: LintContext): Iterable<Found> {
   const { root } = context.facts;
   const index = ProductIndex.of(context.products);
   const { saves } = layout.change;
-  const elsewhere = layout.partOf(layoutTransposes(context).map(({ step }) => step))?.microseconds ?? 0;
+  const elsewhere = ofTransposes(layout, context);
   const gains = layout.regions.map(({ microseconds }) => Math.max(0, microseconds));
   const whole = gains.reduce((sum, gain) => sum + gain, 0);
   for (const [at, { convolutions: nodes, borders }] of layout.regions.entries()) {
@@ -150,6 +153,11 @@ function* decided(context: LintContext): Iterable<Found> {
     const part = ((gains[at] ?? 0) / whole) * (1 - elsewhere / saves.microseconds);
     if (part > 0) yield { convolutions, conversions: borders, saves: scale(saves, part), fix: "unsafe" };
   }
+}
+
+/** Microseconds of the step that are told of Transposes (TC302). */
+function ofTransposes(layout: LayoutStep, context: LintContext): number {
+  return layout.partOf(layoutTransposes(context).map(({ step }) => step))?.microseconds ?? 0;
 }
 
 function isInNchw({ sizes }: CostedProduct): boolean {

@@ -1,6 +1,7 @@
 /** @file Connected convolutions: through operators with no say in the layout of their channels. */
 
 import type { Scope } from "../facts/scope.ts";
+import { choosesLayout, stacks } from "../hardware/stacks.ts";
 import { DisjointSets } from "../ir/disjoint-sets.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
@@ -30,20 +31,25 @@ const free: Readonly<Record<Layout, boolean>> = {
   fixed: false,
 };
 
-/** Regions of convolutions of two or more spatial axes with channels second, in graph order. */
-export function layoutRegions(context: LintContext): LayoutRegion[] {
-  const index = ProductIndex.of(context.products);
-  return [...context.facts.scopes()].flatMap((scope) => new RegionFinder(scope, index).find());
+/** Regions of convolutions with channels second, in graph order: of as many spatial axes as a setting turns, else of two or more. */
+export function layoutRegions({ products, facts, layoutSetting }: LintContext): LayoutRegion[] {
+  const index = ProductIndex.of(products);
+  const isOf = (axes: number) =>
+    layoutSetting === undefined ? axes >= 2 : choosesLayout(stacks[layoutSetting.stack], axes);
+  return [...facts.scopes()].flatMap((scope) => new RegionFinder(scope, index, isOf).find());
 }
 
 class RegionFinder {
   readonly #scope: Scope;
   readonly #index: ProductIndex;
+  /** By the number of spatial axes, whether a convolution is looked at. */
+  readonly #isOf: (axes: number) => boolean;
   readonly #constants: ConstantValues;
   /** Union-find over values. */
   readonly #sets: DisjointSets<Value>;
 
-  constructor(scope: Scope, index: ProductIndex) {
+  constructor(scope: Scope, index: ProductIndex, isOf: (axes: number) => boolean) {
+    this.#isOf = isOf;
     this.#scope = scope;
     this.#index = index;
     this.#constants = ConstantValues.of(scope);
@@ -74,7 +80,9 @@ class RegionFinder {
   #convolution(node: Node): CostedProduct | undefined {
     const product = this.#index.get(node, this.#scope);
     const work = product?.sizes;
-    return work?.kind === "conv" && work.layout === "nchw" && work.kernel.length >= 2 ? product : undefined;
+    return work?.kind === "conv" && work.layout === "nchw" && this.#isOf(work.kernel.length)
+      ? product
+      : undefined;
   }
 
   #takesPart(node: Node): boolean {

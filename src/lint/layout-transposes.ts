@@ -1,8 +1,9 @@
 /** @file Transposes between products that only move the channels of a convolution's image. */
+
+import { movesToLast, movesToSecond } from "../ops/permutations.ts";
 import type { CostedProduct, LintContext, Step } from "./context.ts";
 import { intsAttributeIn, isOp, ProductIndex } from "./graph.ts";
 import { Neighbours } from "./neighbours.ts";
-import { movesToLast, movesToSecond } from "./permutations.ts";
 import type { Site } from "./rule.ts";
 
 export interface LayoutTranspose extends Site {

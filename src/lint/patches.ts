@@ -3,11 +3,11 @@ import { intsAttributeIn } from "../facts/attributes.ts";
 import { bytesOf } from "../ir/dtype.ts";
 import type { Value } from "../ir/model.ts";
 import { isReshaping, permutationOf } from "../ops/ask.ts";
+import { movesToLast } from "../ops/permutations.ts";
 import { type ConvWork, type GemmWork, type TrafficWork, volume } from "../ops/work.ts";
 import { ConstantValues } from "../workload/constants.ts";
 import type { CostedProduct, LintContext, Step } from "./context.ts";
 import { isQuantized } from "./formats.ts";
-import { movesToLast } from "./permutations.ts";
 
 export interface PatchProduct {
   readonly gemm: GemmWork<number>;

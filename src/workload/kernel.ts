@@ -13,6 +13,8 @@ export interface Kernel {
   readonly product: CostedProduct | undefined;
   /** What its pass over memory was measured as, where that is known. */
   readonly pass?: TrafficVariant | undefined;
+  /** It only brings what its node reads, or gives out, into another layout. */
+  readonly converts?: true | undefined;
 }
 
 export interface KernelInput {

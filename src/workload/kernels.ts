@@ -20,12 +20,10 @@ import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
 import { boundMemoryWork, chainWork, copiesWhole, isIdle, patternOf } from "./traffic.ts";
+import { type Turned, turnedLayout } from "./turned-layout.ts";
 import { type Undone, undoneLayout } from "./undone-layout.ts";
-import type { Bound } from "./values.ts";
-import { writtenGelus } from "./written-gelu.ts";
-import { writtenNorms } from "./written-norm.ts";
 import type { WrittenOut } from "./written-out.ts";
-import { writtenSplits } from "./written-split.ts";
+import { patternsOf } from "./written-patterns.ts";
 
 /** Of one instance of a graph, in its order. */
 export function kernelsOf(input: KernelInput): readonly Kernel[] {
@@ -52,6 +50,8 @@ class KernelFinder {
   readonly #patterns: ReadonlyMap<Node, WrittenOut>;
   /** Of NHWC that the stack undoes. */
   readonly #undone: Undone | undefined;
+  /** By a stack that turns convolutions to NHWC as it loads a file. */
+  readonly #turned: Turned | undefined;
   /** The kernel that computes a value. */
   readonly #makerOf: ById<Value, OpenKernel>;
   readonly #kernels: OpenKernel[] = [];
@@ -64,7 +64,9 @@ class KernelFinder {
     this.#constants = ConstantValues.of(scope);
     // A convolution that is in NHWC all the same is of nodes that nothing turns back.
     const isKept = products.some(({ sizes }) => sizes.kind === "conv" && sizes.layout === "nhwc");
-    this.#undone = undoesLayout(stack, "portable") && !isKept ? undoneLayout(scope) : undefined;
+    this.#turned = turnedLayout(scope, stack, { bindings });
+    const isUndone = this.#turned === undefined && undoesLayout(stack, "portable") && !isKept;
+    this.#undone = isUndone ? undoneLayout(scope) : undefined;
     this.#patterns = patternsOf(scope, stack, { bindings });
     this.#productsOf = productsByNode(products);
     this.#aroundAttention = new Set(products.flatMap((product) => this.#movesAround(product)));
@@ -78,6 +80,7 @@ class KernelFinder {
   }
 
   #place(node: Node): void {
+    for (const work of this.#turned?.conversions.get(node) ?? []) this.#convert(node, work);
     const pattern = this.#patterns.get(node);
     if (pattern !== undefined) return this.#placePattern(node, pattern);
     const products = this.#productsOf.get(node);
@@ -93,8 +96,7 @@ class KernelFinder {
     if (spellsLayout(node, this.#scope)) return;
     // A call's own scope costs it; what stands behind it starts anew.
     if (traffic === undefined) return;
-    if (traffic === "none" || this.#undone?.transposes.has(node) || this.#isFree(node))
-      return this.#pass(node);
+    if (traffic === "none" || this.#isCancelled(node) || this.#isFree(node)) return this.#pass(node);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
     if (this.#isLoop(node, traffic)) return this.#placeLoop(node);
     // What describes itself does so by axes of its own.
@@ -105,6 +107,16 @@ class KernelFinder {
     const rows = traitsOf(node)?.layout === "channels" ? undefined : this.#rowsOf(works);
     if (rows !== undefined) return this.#placeLoop(node, rows);
     for (const work of works) this.#add(node, { nodes: [node], product: undefined, work, open: false });
+  }
+
+  #isCancelled(node: Node): boolean {
+    return this.#undone?.transposes.has(node) === true || this.#turned?.cancelled.has(node) === true;
+  }
+
+  /** A pass for this node, before it: what it computes goes by its own kernel. */
+  #convert(node: Node, work: Work<number>): void {
+    const index = this.#kernels.length;
+    this.#kernels.push({ nodes: [node], product: undefined, work, open: false, converts: true, index });
   }
 
   /** `rows`: of a node that reduces and rescales them. */
@@ -270,21 +282,11 @@ class KernelFinder {
   }
 
   /** A chain's work is that of all its nodes; undefined where its sizes are not known. */
-  #close({ nodes, product, work: given, rows: reduced }: OpenKernel): Kernel | undefined {
-    if (given !== undefined) return { nodes, work: given, product };
+  #close({ nodes, product, work: given, rows: reduced, converts }: OpenKernel): Kernel | undefined {
+    if (given !== undefined) return { nodes, work: given, product, converts };
     const chain = chainWork(nodes, this.#scope, this.#constants, this.#bindings);
     if (chain === undefined || reduced === undefined) return chain && { nodes, work: chain, product };
     const { pattern, rows, columns } = reduced;
     return { nodes, work: { ...chain, pattern, rows, columns, isLoop: true }, product };
   }
-}
-
-/** Activations, norms and splits that exporters write out, each with what one kernel does for it. */
-function patternsOf(scope: Scope, { fuses }: Stack, bound: Bound): Map<Node, WrittenOut> {
-  const patterns = new Map<Node, WrittenOut>();
-  // Where a slice is a view, so is a split.
-  const splits = fuses.views ? [] : writtenSplits(scope, bound);
-  for (const written of [...writtenGelus(scope, bound), ...writtenNorms(scope, bound), ...splits])
-    for (const node of written.nodes) if (!patterns.has(node)) patterns.set(node, written);
-  return patterns;
 }

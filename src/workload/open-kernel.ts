@@ -15,6 +15,7 @@ export interface OpenKernel {
   rows?: TrafficWork<number> | undefined;
   /** Takes further elementwise nodes behind it. */
   readonly open: boolean;
+  readonly converts?: true;
 }
 
 /** Of two norms in one kernel, the one whose rows take longer. */

@@ -69,12 +69,12 @@ class Labels {
   /** By its first node, and what it does with it. */
   first(step: Step): string {
     const [node] = step.nodes;
-    return node === undefined ? `\u0000${step.family}` : `${step.family}\u0000${this.#site(step, node)}`;
+    return node === undefined ? `\u0000${step.family}` : `${kindOf(step)}\u0000${this.#site(step, node)}`;
   }
 
   /** Of every node of a kernel, as `first` has the first. */
   all(step: Step): readonly string[] {
-    return this.sites(step).map((site) => `${step.family}\u0000${site}`);
+    return this.sites(step).map((site) => `${kindOf(step)}\u0000${site}`);
   }
 
   #site(step: Step, node: Node): string {
@@ -83,6 +83,11 @@ class Labels {
     const isRenamed = this.#names.size > 0 && site.scope.depth === 0 && this.#renamed.has(step);
     return `${site.scope.path}\u0000${isRenamed ? (this.#names.get(label) ?? label) : label}`;
   }
+}
+
+/** A conversion has the name of the node that it is for. */
+function kindOf({ family, converts }: Step): string {
+  return converts === undefined ? family : "conversion";
 }
 
 interface Paired {
@@ -97,7 +102,7 @@ function pairedInPlace(before: readonly Step[], after: readonly Step[]): Paired 
   const pairs: Pair[] = [];
   for (const [index, step] of before.entries()) {
     const other = after[index];
-    if (other?.nodes !== step.nodes || other.scope !== step.scope || other.family !== step.family)
+    if (other?.nodes !== step.nodes || other.scope !== step.scope || kindOf(other) !== kindOf(step))
       return undefined;
     pairs.push({ before: step, after: other });
   }

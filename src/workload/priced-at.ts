@@ -3,7 +3,8 @@ import type { CostModel } from "../cost/model.ts";
 import type { Stack } from "../hardware/stacks.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { asMeasured } from "./measured.ts";
-import { summarize } from "./timeline.ts";
+import { summarize, timelineOf } from "./timeline.ts";
+import { spellsNhwc, turnedSteps } from "./turned-steps.ts";
 import { priceFacts, type Workload } from "./workload.ts";
 
 /** What was priced of a workload, by the model that it was priced with: a dozen figures of a report are of the file as it is stored. */
@@ -45,9 +46,17 @@ export function pricedAnew(
   return priceFacts(facts, { target: { ...target, precision }, cost, timelineOf });
 }
 
-/** The same on a stack that joins the same kernels, and differs by a setting; a measured kernel in the measure of its own time. */
+/** The same on a stack that joins the same kernels, and differs by the layout that a setting gives it; a measured kernel in the measure of its own time. */
 export function pricedOn(workload: Workload, stack: Stack, cost: CostModel): Workload {
-  return repriced(workload, { ...workload.target, stack }, cost);
+  const target = { ...workload.target, stack };
+  if (spellsNhwc(workload) || workload.timeline.choices !== undefined)
+    return priceFacts(workload.facts, { target, cost });
+  const steps = turnedSteps(workload, target, cost);
+  return repriced(
+    steps === undefined ? workload : { ...workload, timeline: timelineOf(steps) },
+    target,
+    cost,
+  );
 }
 
 function repriced(workload: Workload, target: Target, cost: CostModel): Workload {

@@ -34,6 +34,8 @@ export interface Step {
   /** Of all runs. */
   readonly microseconds: number;
   readonly product: CostedProduct | undefined;
+  /** It only brings what its node reads, or gives out, into another layout. */
+  readonly converts?: true | undefined;
   /** Of its time, in launches that multiply on Tensor Cores, where whoever launches it tells: 0 to 1. Else all of it or nothing, by `estimate`. */
   readonly tensorPart?: number | undefined;
   /** Of the cost model's own estimate, where another account stands in for it. */
@@ -130,24 +132,36 @@ interface Place {
   readonly scope: Scope;
   /** Of the graph, in one run of the model. */
   readonly runs: number;
-  readonly pool: WorkPool;
+  /** Of the timeline, where there is one. */
+  readonly pool?: WorkPool;
 }
 
-function stepOf(
-  { nodes, product, work: found, pass }: Kernel,
+export function stepOf(
+  { nodes, product, work: found, pass, converts }: Kernel,
   place: Place,
-  { cost, target }: TimelineInput,
+  { cost, target }: Pick<TimelineInput, "cost" | "target">,
 ): Step {
-  const work = product === undefined ? place.pool.share(found) : found;
+  const work = product === undefined && place.pool !== undefined ? place.pool.share(found) : found;
   const [first] = nodes;
   const isAlone = nodes.length === 1 && first !== undefined;
-  const variant = pass ?? (isAlone ? variantOf(first, place.scope) : undefined);
+  const variant = pass ?? (isAlone && converts === undefined ? variantOf(first, place.scope) : undefined);
   const detail: WorkDetail = variant === undefined ? noDetail : { variant };
   const estimate = cost.estimate(work, target, detail);
   const family = work.kind === "traffic" ? "memory" : work.kind;
   const runs = product?.runs ?? place.runs;
   const microseconds = estimate.microseconds * runs;
-  return { scope: place.scope, nodes, family, work, detail, estimate, runs, microseconds, product };
+  const step: Step = {
+    scope: place.scope,
+    nodes,
+    family,
+    work,
+    detail,
+    estimate,
+    runs,
+    microseconds,
+    product,
+  };
+  return converts === undefined ? step : { ...step, converts };
 }
 
 const noDetail: WorkDetail = {};

@@ -10,23 +10,10 @@ import type { Node, Value } from "../ir/model.ts";
 import { isOp, traitsOf } from "../ops/ask.ts";
 import { emitted } from "../ops/emitted.ts";
 import type { Fact } from "../ops/op.ts";
-import type { Layout } from "../ops/traits.ts";
+
+import { isCrossed } from "./turned-layout.ts";
 
 export { choosesLayout, layoutSettingOf, undoesLayout } from "../hardware/stacks.ts";
-
-/** Operators that a Transpose is moved across, wherever their axes are. */
-const crossed: Readonly<Record<Layout, boolean>> = {
-  lanewise: true,
-  scaled: true,
-  channels: false,
-  axis: true,
-  sliced: true,
-  padded: true,
-  reduced: true,
-  gathered: false,
-  view: false,
-  fixed: false,
-};
 
 export interface Undone {
   readonly transposes: ReadonlySet<Node>;
@@ -47,7 +34,7 @@ export function undoneLayout(scope: Scope): Undone {
     if (producer !== undefined && isTranspose(producer, toLast, scope)) found.add(producer);
     for (const reader of value.consumers) if (isTranspose(reader, toSecond, scope)) found.add(reader);
     const around = producer === undefined ? value.consumers : [producer, ...value.consumers];
-    for (const node of around) if (isCrossed(node, scope)) pushAll(left, imagesOf(node));
+    for (const node of around) if (isWithin(node, scope)) pushAll(left, imagesOf(node));
   }
   return { transposes: found, asRun: seen.size === 0 ? scope : new ScopeAsRun(scope, seen) };
 }
@@ -77,8 +64,8 @@ function isTranspose(node: Node, perm: string, scope: Scope): boolean {
   return isOp(node, emitted.Transpose) && String(intsAttributeIn(node, "perm", scope)) === perm;
 }
 
-function isCrossed(node: Node, scope: Scope): boolean {
-  return node.graph === scope.graph && crossed[traitsOf(node)?.layout ?? "fixed"];
+function isWithin(node: Node, scope: Scope): boolean {
+  return node.graph === scope.graph && isCrossed[traitsOf(node)?.layout ?? "fixed"];
 }
 
 /** Of a call the first input is its image, of other operators any may be. */

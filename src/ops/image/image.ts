@@ -26,6 +26,7 @@ const gridSample = defineOp({
       risk: losesDigits("coordinates need more digits than half has"),
     }),
     layout: "fixed",
+    turnsToNhwc: true,
     sameSince: 20,
     // The names of its modes are others since then.
     sameIf: { since: 16, applies: (node) => !hasAttribute(node, "mode") },

@@ -13,6 +13,7 @@ const traits: Traits = {
   elements: "permuted",
   half: half(1, 13),
   layout: "channels",
+  turnsToNhwc: true,
   sameSince: 7,
   scale: "first",
 };

@@ -70,7 +70,7 @@ function inputPosition(position: readonly number[], order: readonly number[]): n
 }
 
 /** Nothing where only axes of size 1 move; else one pass whose columns are the longest run that stays contiguous. */
-function transposeWork(shape: Shape, order: readonly number[], dtype: DType): readonly Work[] {
+export function transposeWork(shape: Shape, order: readonly number[], dtype: DType): readonly Work[] {
   const moved = order.filter((axis) => shape[axis] !== 1);
   if (moved.every((axis, index) => index === 0 || axis > (moved[index - 1] ?? -1))) return [];
   const inOrder = moved.toSorted((a, b) => a - b);

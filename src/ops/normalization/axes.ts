@@ -79,6 +79,7 @@ export const localResponseNormalization = defineOp({
     elements: "computed",
     half: half(1, 13, { risk: { kind: "sum", of: "squares", why: "sums squares" } }),
     layout: "channels",
+    turnsToNhwc: true,
     sameSince: 7,
   },
   infer(context) {

@@ -21,6 +21,7 @@ export const batchNormalization = defineOp({
     elements: "computed",
     half: half(1, 14),
     layout: "channels",
+    turnsToNhwc: true,
     sameSince: 15,
     sameIf: { since: 9, applies: infers },
   },

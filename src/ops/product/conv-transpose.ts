@@ -44,7 +44,7 @@ export function convTransposeOp(domain: string, layout: Layout, traits: Traits):
 export const convTranspose = convTransposeOp(
   "",
   "nchw",
-  computes(half(1, 22), { layout: "channels", sameSince: 11, scale: "weight-second" }),
+  computes(half(1, 22), { layout: "channels", turnsToNhwc: true, sameSince: 11, scale: "weight-second" }),
 );
 
 function placesIn(context: OpContext, layout: Layout): ConvPlaces {

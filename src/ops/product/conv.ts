@@ -69,7 +69,12 @@ function placesIn({ layout, weightChannels, biasAt, residualAt }: ConvForm, rank
 export const conv = convOp({
   domain: "",
   type: "Conv",
-  traits: computes(half(1, 22), { layout: "channels", sameSince: 7, scale: "weight-second" }),
+  traits: computes(half(1, 22), {
+    layout: "channels",
+    turnsToNhwc: true,
+    sameSince: 7,
+    scale: "weight-second",
+  }),
   biasAt: 2,
   isPlain: true,
 });
