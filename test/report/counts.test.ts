@@ -86,7 +86,7 @@ test("what half precision saves is the same share of the same time in the accoun
 });
 
 test("of several scenarios it is said that entries are those of each, and findings are counted once", async () => {
-  const file = path.join(import.meta.dirname, "../../fixtures/zoo/seg_unet.onnx");
+  const file = path.join(import.meta.dirname, "../../fixtures/zoo/squeezenet.onnx");
   const models = await Promise.all(
     (["ort-cuda", "cudnn"] as const).map(async (stack) => ({
       ...(await lint(file, { stack })),

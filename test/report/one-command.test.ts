@@ -119,7 +119,7 @@ test.each<FixOptions>([{}, { nhwc: true }, { half: "fp16", halfOnlyWhereFaster: 
   },
 );
 
-eachModel(["misaligned_cnn", "squeezenet"])(
+eachModel(["regnety_004", "squeezenet"])(
   "%s: after all is the file that commands leave, with the setting, where that stays FP32",
   async (name) => {
     const report = await lint(zooModel(name));
