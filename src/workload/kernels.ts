@@ -8,12 +8,14 @@
 import { movesAround } from "../facts/attention-operator.ts";
 import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
-import { type Stack, undoesLayout } from "../hardware/stacks.ts";
+import { bodyOf } from "../facts/works.ts";
+import { runsAsFunction, type Stack, undoesLayout } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
+import type { BodyKernel } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
-import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
+import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { areOfAttention, type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
@@ -95,6 +97,8 @@ class KernelFinder {
     if (traffic === undefined) return;
     if (traffic === "none" || this.#undone?.transposes.has(node) || this.#isFree(node))
       return this.#pass(node);
+    const body = runsAsFunction(this.#stack, node) ? bodyOf(node, this.#scope) : undefined;
+    if (body !== undefined) return this.#placeBody(node, body);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
     if (this.#isLoop(node, traffic)) return this.#placeLoop(node);
     // What describes itself does so by axes of its own.
@@ -105,6 +109,14 @@ class KernelFinder {
     const rows = traitsOf(node)?.layout === "channels" ? undefined : this.#rowsOf(works);
     if (rows !== undefined) return this.#placeLoop(node, rows);
     for (const work of works) this.#add(node, { nodes: [node], product: undefined, work, open: false });
+  }
+
+  /** The nodes of the function that defines an operator, each a kernel: nothing around joins them. */
+  #placeBody(node: Node, body: readonly BodyKernel[]): void {
+    for (const { work: open, pass } of body) {
+      const work = bindWork(open, this.#bindings);
+      if (work !== undefined) this.#add(node, { nodes: [node], product: undefined, work, pass, open: false });
+    }
   }
 
   /** `rows`: of a node that reduces and rescales them. */
@@ -270,8 +282,8 @@ class KernelFinder {
   }
 
   /** A chain's work is that of all its nodes; undefined where its sizes are not known. */
-  #close({ nodes, product, work: given, rows: reduced }: OpenKernel): Kernel | undefined {
-    if (given !== undefined) return { nodes, work: given, product };
+  #close({ nodes, product, work: given, pass, rows: reduced }: OpenKernel): Kernel | undefined {
+    if (given !== undefined) return { nodes, work: given, product, pass };
     const chain = chainWork(nodes, this.#scope, this.#constants, this.#bindings);
     if (chain === undefined || reduced === undefined) return chain && { nodes, work: chain, product };
     const { pattern, rows, columns } = reduced;

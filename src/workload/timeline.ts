@@ -66,8 +66,10 @@ export interface Timeline {
   readonly planned?: PlannedSizes | undefined;
   /** Absent where nothing has branches, and where another account than the cost model's says what runs. */
   readonly choices?: Choices | undefined;
-  /** In branches that are not priced as well. */
+  /** In branches that are not priced as well; of a node that is several kernels the last one. */
   stepOf(node: Node, scope: Scope): Step | undefined;
+  /** All kernels that compute a node: several of attention with packed weights, and of an operator that runs as its function's body. */
+  stepsOf(node: Node, scope: Scope): readonly Step[];
 }
 
 /** Nodes that run one of several branches. */
@@ -192,7 +194,7 @@ export function plannedSummary(steps: readonly Step[], planned: PlannedSizes): T
 /** Adds steps up, which are `kernels` launches; they may have been priced anew. */
 export function summarize(steps: readonly Step[], kernels: number): Timeline {
   const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
-  const byNode = new Map<Scope, ById<Node, Step>>();
+  const byNode = new Map<Scope, ById<Node, readonly Step[]>>();
   let [microseconds, onTensorCores, below, above] = [0, 0, 0, 0];
   for (const step of steps) {
     const { estimate, runs } = step;
@@ -202,9 +204,13 @@ export function summarize(steps: readonly Step[], kernels: number): Timeline {
     below += (estimate.microseconds - estimate.low) * runs;
     above += (estimate.high - estimate.microseconds) * runs;
     const { scope } = step;
-    const nodes = byNode.get(scope) ?? scope.byNode<Step>();
+    const nodes = byNode.get(scope) ?? scope.byNode<readonly Step[]>();
     byNode.set(scope, nodes);
-    for (const node of step.nodes) nodes.set(node, step);
+    const alone = [step];
+    for (const node of step.nodes) {
+      const others = nodes.get(node);
+      nodes.set(node, others === undefined ? alone : [...others, step]);
+    }
   }
   // Errors of kernels go together: layers repeat, and one machine runs them all. Of 102 whole files 92 are inside the plain sum.
   return {
@@ -215,6 +221,7 @@ export function summarize(steps: readonly Step[], kernels: number): Timeline {
     high: microseconds + above,
     tensorCoreShare: microseconds > 0 ? onTensorCores / microseconds : 0,
     families,
-    stepOf: (node, scope) => byNode.get(scope)?.get(node),
+    stepOf: (node, scope) => byNode.get(scope)?.get(node)?.at(-1),
+    stepsOf: (node, scope) => byNode.get(scope)?.get(node) ?? [],
   };
 }
