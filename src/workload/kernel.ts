@@ -13,6 +13,8 @@ export interface Kernel {
   readonly product: CostedProduct | undefined;
   /** What its pass over memory was measured as, where that is known. */
   readonly pass?: TrafficVariant | undefined;
+  /** Which of the kernels it is that the function defining its node's operator is made of (`OpDefinition.body`). */
+  readonly bodyAt?: number | undefined;
 }
 
 export interface KernelInput {

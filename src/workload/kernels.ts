@@ -113,9 +113,10 @@ class KernelFinder {
 
   /** The nodes of the function that defines an operator, each a kernel: nothing around joins them. */
   #placeBody(node: Node, body: readonly BodyKernel[]): void {
-    for (const { work: open, pass } of body) {
-      const work = bindWork(open, this.#bindings);
-      if (work !== undefined) this.#add(node, { nodes: [node], product: undefined, work, pass, open: false });
+    for (const [bodyAt, { work: unbound, pass }] of body.entries()) {
+      const work = bindWork(unbound, this.#bindings);
+      if (work === undefined) continue;
+      this.#add(node, { nodes: [node], product: undefined, work, pass, bodyAt, open: false });
     }
   }
 
@@ -282,8 +283,8 @@ class KernelFinder {
   }
 
   /** A chain's work is that of all its nodes; undefined where its sizes are not known. */
-  #close({ nodes, product, work: given, pass, rows: reduced }: OpenKernel): Kernel | undefined {
-    if (given !== undefined) return { nodes, work: given, product, pass };
+  #close({ nodes, product, work: given, pass, bodyAt, rows: reduced }: OpenKernel): Kernel | undefined {
+    if (given !== undefined) return { nodes, work: given, product, pass, bodyAt };
     const chain = chainWork(nodes, this.#scope, this.#constants, this.#bindings);
     if (chain === undefined || reduced === undefined) return chain && { nodes, work: chain, product };
     const { pattern, rows, columns } = reduced;

@@ -13,6 +13,7 @@ export interface OpenKernel {
   readonly work: Work<number> | undefined;
   /** As a kernel has it. */
   readonly pass?: TrafficVariant | undefined;
+  readonly bodyAt?: number | undefined;
   /** What a norm or softmax among its nodes says of the rows that it reduces. */
   rows?: TrafficWork<number> | undefined;
   /** Takes further elementwise nodes behind it. */

@@ -34,6 +34,8 @@ export interface Step {
   /** Of all runs. */
   readonly microseconds: number;
   readonly product: CostedProduct | undefined;
+  /** As its kernel has it. */
+  readonly bodyAt?: Kernel["bodyAt"];
   /** Of its time, in launches that multiply on Tensor Cores, where whoever launches it tells: 0 to 1. Else all of it or nothing, by `estimate`. */
   readonly tensorPart?: number | undefined;
   /** Of the cost model's own estimate, where another account stands in for it. */
@@ -136,7 +138,7 @@ interface Place {
 }
 
 function stepOf(
-  { nodes, product, work: found, pass }: Kernel,
+  { nodes, product, work: found, pass, bodyAt }: Kernel,
   place: Place,
   { cost, target }: TimelineInput,
 ): Step {
@@ -149,7 +151,18 @@ function stepOf(
   const family = work.kind === "traffic" ? "memory" : work.kind;
   const runs = product?.runs ?? place.runs;
   const microseconds = estimate.microseconds * runs;
-  return { scope: place.scope, nodes, family, work, detail, estimate, runs, microseconds, product };
+  const step: Step = {
+    scope: place.scope,
+    nodes,
+    family,
+    work,
+    detail,
+    estimate,
+    runs,
+    microseconds,
+    product,
+  };
+  return bodyAt === undefined ? step : { ...step, bodyAt };
 }
 
 const noDetail: WorkDetail = {};
