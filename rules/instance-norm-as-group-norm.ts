@@ -1,6 +1,6 @@
 import { fusedSaving, recognisesPatterns } from "../src/lint/fused-saving.ts";
 import { defineRule } from "../src/lint/rule.ts";
-import { writtenGroupNorms } from "../src/lint/written-group-norm.ts";
+import { hasGroupNorm, writtenGroupNorms } from "../src/lint/written-group-norm.ts";
 
 /**
  * ## What it does
@@ -49,7 +49,7 @@ export default defineRule({
   },
   *check(context) {
     const { stack } = context.target;
-    if (recognisesPatterns(stack) || !stack.hasGroupNorm) return;
+    if (recognisesPatterns(stack) || !hasGroupNorm(stack)) return;
     for (const scope of context.facts.scopes()) {
       for (const norm of writtenGroupNorms(scope, context)) {
         const fused = fusedSaving(norm, context);

@@ -1,6 +1,6 @@
 /** @file The work of a node, as its operator describes it with what inference found. */
 import type { Node } from "../ir/model.ts";
-import { type OpDefinition, ShapeError } from "../ops/op.ts";
+import { type BodyKernel, type OpDefinition, ShapeError, type WorkContext } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
 import type { GemmWork, Work } from "../ops/work.ts";
 import { NodeContext } from "./context.ts";
@@ -14,10 +14,21 @@ export function operatorIn(node: Node, scope: Scope): OpDefinition | undefined {
 
 /** Undefined where the operator describes none, or cannot: sizes not known, or contradictory (then it is skipped). */
 export function worksOf(node: Node, scope: Scope): readonly Work[] | undefined {
-  const op = operatorIn(node, scope);
-  if (op?.work === undefined) return undefined;
+  return described(node, scope, operatorIn(node, scope)?.work);
+}
+
+/** What the nodes of the function do that defines an operator; undefined where it is no function, or sizes are not known. */
+export function bodyOf(node: Node, scope: Scope): readonly BodyKernel[] | undefined {
+  return described(node, scope, operatorIn(node, scope)?.body);
+}
+
+function described<Result>(
+  node: Node,
+  scope: Scope,
+  describe: ((context: WorkContext) => Result | undefined) | undefined,
+): Result | undefined {
   try {
-    return op.work(new NodeContext(node, scope, scope.outputsOf(node)));
+    return describe?.(new NodeContext(node, scope, scope.outputsOf(node)));
   } catch (error) {
     if (error instanceof ShapeError) return undefined;
     throw error;

@@ -99,7 +99,7 @@ export function outcomeOf(
         ),
       ),
       ...failedNotes(left, original),
-      ...remainderNotes(padded, settings, [...left, ...reverted], fix),
+      ...remainderNotes(padded, settings, [...left, ...reverted], { ...fix, original }),
     ],
     diff: diffModels(original, fixed.model),
     account,

@@ -13,12 +13,14 @@ import { partsByLabel, type Whole, withinWholes } from "../workload/within-whole
 import { trafficOf, type Workload } from "../workload/workload.ts";
 import { asBefore } from "./behind-layout.ts";
 import type { LeftPiece } from "./bisect.ts";
+import { decideSafe } from "./decide.ts";
 import type { Declined, Unsolved } from "./decide-stored.ts";
 import { type LeftProduct, leftProducts } from "./left-products.ts";
 import { pricingOf } from "./pass-context.ts";
 import { type FixNote, type FixSettings, runPasses } from "./pipeline.ts";
 import { priced, unboundFacts } from "./prices.ts";
 import { sizesIn } from "./proposed-sizes.ts";
+import { savedByPass } from "./saved.ts";
 import { asWritten, keepsTypes } from "./stored-types.ts";
 
 /** Why safe fixes are not made, which the solver would make. */
@@ -26,6 +28,8 @@ export interface NotMade {
   readonly declined?: Declined | undefined;
   /** Where they were not looked for. */
   readonly unsolved?: Unsolved | undefined;
+  /** The model that was repaired: what the user's limit leaves has the figures that it has there. */
+  readonly original?: OpenModel | undefined;
 }
 
 /**
@@ -36,13 +40,13 @@ export function remainderNotes(
   model: OpenModel,
   settings: FixSettings,
   left: readonly LeftPiece[],
-  { declined, unsolved }: NotMade,
+  { declined, unsolved, original }: NotMade,
 ): FixNote[] {
   const workload = asWritten(model, settings);
   // Reasons are of the model as it was decided on.
   const decided = priced(model, settings);
   const asDecided = workload === decided ? undefined : counterpartIn(decided.products);
-  const known = once(() => reasons(model, settings, left));
+  const known = once(() => reasons(model, settings, left, original));
   const reasonFor = (product: CostedProduct) => known()(asDecided?.(product) ?? product);
   const sizes = once(() => {
     const proposed = declined?.proposed ?? unsolved?.proposed();
@@ -141,25 +145,32 @@ function isBelowLimit({ kind }: Reason, { minSaving, leastWeighed = minSaving }:
   return kind === "min-saving" && leastWeighed < minSaving;
 }
 
-/** Why a product that could be padded is not. `left` failed verification. */
+/** Why a product that could be padded is not. `left` failed verification; `original` is as `NotMade` has it. */
 export function reasons(
   model: OpenModel,
   settings: FixSettings,
   left: readonly LeftPiece[],
+  original?: OpenModel,
 ): (product: CostedProduct) => Reason {
   const workload = priced(model, settings);
   const leftOut = (part: string) =>
     left.find((piece) => piece.pass === "align" && piece.part === part)?.reason;
-  const own = explained(workload, settings, left.length === 0 ? undefined : leftOut);
+  const own = explained(workload, settings, original, left.length === 0 ? undefined : leftOut);
   let before: ReturnType<typeof reasonsBefore> | undefined;
   return (product) => {
     if (!isNhwcBody(product.scope)) return own(product);
-    before ??= reasonsBefore(model, settings);
+    before ??= reasonsBefore(model, settings, original);
     return before(product);
   };
 }
 
-function explained(workload: Workload, settings: FixSettings, leftOut?: PassContext["leftOut"]) {
+function explained(
+  workload: Workload,
+  settings: FixSettings,
+  original: OpenModel | undefined,
+  leftOut?: PassContext["leftOut"],
+) {
+  const told = toldIn(workload, settings);
   return explainer({
     facts: unboundFacts(workload),
     work: {
@@ -167,9 +178,28 @@ function explained(workload: Workload, settings: FixSettings, leftOut?: PassCont
       traffic: trafficOf(workload),
     },
     pricing: pricingOf(workload, settings),
-    told: toldIn(workload, settings),
+    told,
+    accountOf: told === undefined ? accountBelowLimit(original, settings) : undefined,
     leftOut,
   });
+}
+
+/** As lint solves it, which has no limit of the user's. */
+function accountBelowLimit(
+  original: OpenModel | undefined,
+  settings: FixSettings,
+): RemainderInput["accountOf"] {
+  const { minSaving, leastWeighed = minSaving } = settings;
+  if (original === undefined || leastWeighed >= minSaving) return undefined;
+  const byLabel = once(() => {
+    // As the row of safe fixes has it, which comes before what half precision takes as it is written.
+    const passes = settings.passes.filter((pass) => pass.safe);
+    const asLinted = { ...settings, passes, minSaving: leastWeighed };
+    const { fixed } = decideSafe(original, asLinted);
+    const { microseconds } = priced(original, asLinted).timeline;
+    return partsByLabel(savedByPass("align", fixed, microseconds, asLinted));
+  });
+  return ({ node, scope }) => (scope.isMain ? byLabel().get(labelOf(node)) : undefined);
 }
 
 /** Rows of a file that is told as it is stored are in these types, and so is what they are a part of. */
@@ -184,13 +214,17 @@ function toldIn(workload: Workload, settings: FixSettings): RemainderInput["told
  * Of what a step to NHWC turned: padding is decided before the layout, so that the file behind that step leaves what the file before it
  * leaves, and for the same reason.
  */
-function reasonsBefore(model: OpenModel, settings: FixSettings): (product: CostedProduct) => Reason {
+function reasonsBefore(
+  model: OpenModel,
+  settings: FixSettings,
+  original: OpenModel | undefined,
+): (product: CostedProduct) => Reason {
   const back = asBefore(model, settings);
   // Transposes of neighbours go.
   const folds = settings.passes.filter(({ name }) => name === "fold");
   const plain = runPasses(back, { ...settings, passes: folds, leaveOut: undefined }).model;
   const before = priced(plain, settings);
-  const own = explained(before, settings);
+  const own = explained(before, settings, original);
   const products = groupBy(before.products, ({ node }) => labelOf(node));
   return ({ node, scope }) => {
     const [product, ...namesakes] = products.get(labelOf(siteOf(node, scope).node)) ?? [];

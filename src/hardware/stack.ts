@@ -86,10 +86,10 @@ export interface Stack {
    */
   readonly dropsIdle: boolean;
   /**
-   * Whether ONNX's GroupNormalization is a kernel; else its function is inlined, a dozen kernels (OperatorKernels.md has none of ONNX
-   * Runtime's CUDA provider; GroupNorm of com.microsoft is another operator, in NHWC).
+   * Operators of ai.onnx that it has no kernel of, in no type: it runs the nodes of the functions that define them. An operator that ONNX
+   * Runtime has a kernel of for the CPU alone is not among them: it runs there.
    */
-  readonly hasGroupNorm: boolean;
+  readonly inlines: Readonly<Record<string, true>>;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
   readonly fuses: Fusion;

@@ -59,7 +59,13 @@ const fusesAll: Fusion = {
 };
 
 const ortSource =
-  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv of its CUDA provider, and BF16 of some operators alone";
+  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv and no GroupNormalization of its CUDA provider, and BF16 of some operators alone";
+
+/**
+ * Of the functions among ONNX's operators (as of 1.23), those in no row of OperatorKernels.md but DirectML's, that are no losses. Run by ONNX Runtime 1.30, each was
+ * the nodes of its function. GroupNorm of com.microsoft, which has a kernel, is another operator, in NHWC.
+ */
+const ortInlines = { CenterCropPad: true, GroupNormalization: true, Mish: true, Swish: true } as const;
 
 const rows = {
   "ort-cuda": {
@@ -76,7 +82,7 @@ const rows = {
     cancelsTransposes: true,
     inPart: ["bf16"],
     dropsIdle: true,
-    hasGroupNorm: false,
+    inlines: ortInlines,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -97,7 +103,7 @@ const rows = {
     cancelsTransposes: true,
     inPart: ["bf16"],
     dropsIdle: true,
-    hasGroupNorm: false,
+    inlines: ortInlines,
     float32: inTf32,
     fuses: ortFusion,
     betweenKernels: 0,
@@ -118,7 +124,7 @@ const rows = {
     cancelsTransposes: false,
     inPart: [],
     dropsIdle: false,
-    hasGroupNorm: true,
+    inlines: {},
     float32: inTf32,
     fuses: fusesAll,
     betweenKernels: 0,
@@ -141,7 +147,7 @@ const rows = {
     cancelsTransposes: false,
     inPart: [],
     dropsIdle: false,
-    hasGroupNorm: true,
+    inlines: {},
     float32: asPyTorch,
     fuses: {
       ...fusesAll,
@@ -171,7 +177,7 @@ const rows = {
     cancelsTransposes: false,
     inPart: [],
     dropsIdle: false,
-    hasGroupNorm: true,
+    inlines: {},
     float32: inFp32,
     fuses: {
       bias: false,
@@ -202,7 +208,7 @@ const rows = {
     cancelsTransposes: false,
     inPart: [],
     dropsIdle: false,
-    hasGroupNorm: true,
+    inlines: {},
     float32: inFp32,
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     betweenKernels: 0,
@@ -214,6 +220,14 @@ const rows = {
 export const stacks: Readonly<Record<StackId, Stack>> = rows;
 
 export const stackIds = Object.keys(rows) as readonly StackId[];
+
+/** Whether the stack runs the nodes of the function that defines an operator: it has no kernel of the operator. */
+export function runsAsFunction(
+  { inlines }: Pick<Stack, "inlines">,
+  { domain, opType }: { readonly domain: string; readonly opType: string },
+): boolean {
+  return domain === "" && Object.hasOwn(inlines, opType);
+}
 
 /** The setting that convolutions run in NHWC by; undefined where the file or the stack itself decides. */
 export function layoutSettingOf({ layout }: Pick<Stack, "layout">): LayoutSetting | undefined {

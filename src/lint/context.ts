@@ -169,7 +169,7 @@ export class LintContext implements Workload {
    * otherwise. A saving in another measure than the time it is taken from may be all of it.
    */
   measure(places: readonly Site[]): number {
-    const steps = new Set(places.flatMap(({ node, scope }) => this.timeline.stepOf(node, scope) ?? []));
+    const steps = new Set(places.flatMap(({ node, scope }) => this.timeline.stepsOf(node, scope)));
     let [taken, predicted] = [0, 0];
     for (const step of steps) {
       const { factor = 1 } = step;

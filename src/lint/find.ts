@@ -61,10 +61,10 @@ function rawFinding(
   const fix = fixOf(raw, rule, context);
   const covers = new Set<Step>();
   for (const { node, scope } of raw.covers ?? [raw.at]) {
-    const step = context.timeline.stepOf(node, scope);
-    if (step === undefined) continue;
-    covers.add(step);
-    if (isSafe(raw, rule, fix)) for (const pass of context.decision?.passesOf(step) ?? []) covers.add(pass);
+    for (const step of context.timeline.stepsOf(node, scope)) {
+      covers.add(step);
+      if (isSafe(raw, rule, fix)) for (const pass of context.decision?.passesOf(step) ?? []) covers.add(pass);
+    }
   }
   return {
     raw,

@@ -28,7 +28,7 @@ export function castTime({ scope, casts }: Island, context: LintContext): Saving
 }
 
 function stepsOf(nodes: Island["nodes"], scope: Island["scope"], { timeline }: LintContext): Step[] {
-  const steps = new Set(nodes.flatMap((node) => timeline.stepOf(node, scope) ?? []));
+  const steps = new Set(nodes.flatMap((node) => timeline.stepsOf(node, scope)));
   return [...steps].filter(({ microseconds }) => microseconds > 0);
 }
 

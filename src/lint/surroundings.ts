@@ -111,7 +111,10 @@ class Surroundings {
   }
 
   #nodeReport(node: Node): SurroundingNode {
-    const step = this.#context.timeline.stepOf(node, this.#scope);
+    // Of a kernel of several nodes, the first has its time.
+    const own = this.#context.timeline
+      .stepsOf(node, this.#scope)
+      .filter((step) => (step.product?.node ?? step.nodes[0]) === node);
     const hidden = new Set<Node>();
     for (const neighbour of this.#neighbours(node)) {
       if (!this.#shown.has(neighbour)) hidden.add(neighbour);
@@ -120,9 +123,7 @@ class Surroundings {
     return {
       node: labelOf(siteOf(node, this.#scope).node),
       op: operatorOf(node),
-      // Of a kernel of several nodes, the first has its time.
-      microseconds:
-        step !== undefined && (step.product?.node ?? step.nodes[0]) === node ? step.microseconds : null,
+      microseconds: own.length === 0 ? null : own.reduce((total, step) => total + step.microseconds, 0),
       constants: node.inputs.flatMap((value) =>
         value !== undefined && isConstant(value, this.#context.model) ? [this.#typeOf(value)] : [],
       ),

@@ -1,5 +1,6 @@
 /** @file GroupNorm as exporters write it: groups as the channels of an InstanceNormalization, scale and shift behind it. */
 import type { Scope } from "../facts/scope.ts";
+import { runsAsFunction, type Stack } from "../hardware/stacks.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { volume } from "../ops/work.ts";
 import { WrittenGraph, type WrittenOut } from "../workload/written-out.ts";
@@ -13,6 +14,11 @@ export interface WrittenGroupNorm extends WrittenOut {
 export function writtenGroupNorms(scope: Scope, context: LintContext): WrittenGroupNorm[] {
   const graph = new WrittenGraph(scope);
   return graph.nodes("InstanceNormalization").flatMap((node) => groupNormAround(node, graph, context) ?? []);
+}
+
+/** Whether the one operator is one kernel. */
+export function hasGroupNorm(stack: Stack): boolean {
+  return !runsAsFunction(stack, { domain: "", opType: "GroupNormalization" });
 }
 
 /** Reshape to [N, groups, rest], InstanceNormalization, Reshape back, Mul and Add of a parameter a channel. */

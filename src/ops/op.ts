@@ -4,7 +4,7 @@ import type { DType } from "../ir/dtype.ts";
 import type { Graph, Node } from "../ir/model.ts";
 import type { AxisContext, Lane, LaneContext } from "./axes.ts";
 import type { Traits } from "./traits.ts";
-import type { TrafficPattern, TrafficVariant, Work } from "./work.ts";
+import type { TrafficPattern, TrafficVariant, TrafficWork, Work } from "./work.ts";
 
 /** What is known of a tensor without running the model. */
 export interface TensorFact {
@@ -87,6 +87,13 @@ export interface CodeProduct {
   readonly weights: readonly CodesAt[];
 }
 
+/** What one node of a function does. */
+export interface BodyKernel {
+  readonly work: TrafficWork;
+  /** As of the operator of that node (`OpDefinition.pass`), where stacks tell it from others of its pattern. */
+  readonly pass?: TrafficVariant;
+}
+
 export interface OpDefinition {
   /** Draws numbers, or does so when it trains: two nodes that are alike may give different results. */
   readonly random?: "always" | "in-training";
@@ -110,6 +117,12 @@ export interface OpDefinition {
   readonly lanes?: (context: LaneContext, output: number) => Lane;
   /** Memory traffic of an operator without `work`; "none" costs nothing (views, shape arithmetic). Default "copy". */
   readonly traffic?: TrafficPattern | "none";
+  /**
+   * Of an operator that ONNX defines as a function: what the nodes of it do that are no shape arithmetic and no constants, for runtimes that
+   * have no kernel of the operator itself and run those. Undefined where sizes are not known. Conversions to the type that it computes in
+   * come last: before and after a change of type, kernels are then the same, one by one.
+   */
+  readonly body?: (context: WorkContext) => readonly BodyKernel[] | undefined;
   /** Of the passes over memory that were measured by themselves, the one that it is, or takes as long as: of operands that lie in order. */
   readonly pass?: TrafficVariant;
 }

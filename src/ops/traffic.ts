@@ -1,8 +1,8 @@
 /** @file Memory-bound work of operators that walk their data in rows. */
 import { addDims, ceilDivDims, type Dim, isUnknown, mulDims, product } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
-import type { Fact, WorkContext } from "./op.ts";
-import type { TrafficPattern, Work } from "./work.ts";
+import type { BodyKernel, Fact, TensorFact, WorkContext } from "./op.ts";
+import type { TrafficPattern, TrafficVariant, Work } from "./work.ts";
 
 /** Bytes of a tensor's elements, packed; undefined where type or size is not known. */
 function bytesOfFact(fact: Fact | undefined): Dim | undefined {
@@ -42,4 +42,50 @@ function totalBytes(facts: readonly (Fact | undefined)[]): Dim | undefined {
     total = addDims(total, bytes);
   }
   return total;
+}
+
+/** Of [N, C, H, W], and of its other order: lane by lane, an image is one row, wherever its channels are. */
+export const imageRank = 4;
+
+/** A node of a function that makes `result` lane by lane; scalars and parameters of a channel stay in cache, and are not among `reads`. */
+export function laneKernel(result: TensorFact, ...reads: readonly TensorFact[]): BodyKernel | undefined {
+  const { shape = [] } = result;
+  const isOneRow = shape.length >= imageRank;
+  const [rows, columns] = isOneRow ? [1, product(shape)] : [product(shape.slice(0, -1)), shape.at(-1) ?? 1];
+  return kernelOf("elementwise", { result, reads, rows, columns });
+}
+
+/** One that reduces the last axis of `of`. */
+export function rowKernel(result: TensorFact, of: TensorFact): BodyKernel | undefined {
+  const { shape = [] } = of;
+  const [rows, columns] = [product(shape.slice(0, -1)), shape.at(-1) ?? 1];
+  return kernelOf("reduction", { result, reads: [of], rows, columns });
+}
+
+/** One that brings elements elsewhere: it reads as much as it writes. */
+export function moveKernel(result: TensorFact, pass: TrafficVariant): BodyKernel | undefined {
+  const { shape = [] } = result;
+  const [rows, columns] = [product(shape.slice(0, -1)), shape.at(-1) ?? 1];
+  const kernel = kernelOf("copy", { result, reads: [result], rows, columns });
+  return kernel && { ...kernel, pass };
+}
+
+/** All of them, or nothing. */
+export function allKernels(kernels: readonly (BodyKernel | undefined)[]): readonly BodyKernel[] | undefined {
+  const known = kernels.filter((kernel) => kernel !== undefined);
+  return known.length === kernels.length ? known : undefined;
+}
+
+interface Walked {
+  readonly result: TensorFact;
+  readonly reads: readonly TensorFact[];
+  readonly rows: Dim;
+  readonly columns: Dim;
+}
+
+function kernelOf(pattern: TrafficPattern, { result, reads, rows, columns }: Walked): BodyKernel | undefined {
+  const dtype = (pattern === "reduction" ? reads[0] : result)?.dtype;
+  const [bytesRead, bytesWritten] = [totalBytes(reads), totalBytes([result])];
+  if (dtype === undefined || bytesRead === undefined || bytesWritten === undefined) return undefined;
+  return { work: { kind: "traffic", pattern, rows, columns, bytesRead, bytesWritten, dtype } };
 }

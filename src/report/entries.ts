@@ -43,13 +43,19 @@ export function moreText({ findings }: Entry): string {
   return findings.length > 1 ? ` and ${findings.length - 1} more` : "";
 }
 
+/** What stands in for measurements of a target that has none. */
+export const standInText = {
+  scaled: "scaled from a GPU of the same compute capability",
+  datasheet: "from the datasheet",
+} as const satisfies Partial<Record<ModelReport["predicted"]["basis"], string>>;
+
 /** How a prediction came about, in a few words. */
 export const basisText = {
   measured: "fitted to measurements",
   kernels: "kernels fitted to measurements, fusions not measured",
   planned: "by its own planner",
-  scaled: "not measured: scaled from a GPU of the same compute capability",
-  datasheet: "not measured: from the datasheet",
+  scaled: `not measured: ${standInText.scaled}`,
+  datasheet: `not measured: ${standInText.datasheet}`,
   profile: "measured",
 } as const satisfies Record<ModelReport["predicted"]["basis"], string>;
 

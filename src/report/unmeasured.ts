@@ -2,16 +2,24 @@
 import { counted, duration } from "../ir/format.ts";
 import { groupBy } from "../ir/group.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
+import { standInText } from "./entries.ts";
 
 type Unmeasured = NonNullable<LintReport["summary"]["unmeasured"]>;
 
-const unmeasuredBases: ReadonlySet<ModelReport["predicted"]["basis"]> = new Set(["scaled", "datasheet"]);
+type StandIn = keyof typeof standInText;
+
+function standInOf({ predicted: { basis } }: ModelReport): StandIn | undefined {
+  return Object.keys(standInText).find((each): each is StandIn => each === basis);
+}
+
+/** Those with something that is not claimed. */
+function unmeasuredModels(models: readonly ModelReport[]): readonly ModelReport[] {
+  return models.filter((model) => standInOf(model) !== undefined && model.uncertain.count > 0);
+}
 
 /** Undefined where all that may save nothing rests on measurements. */
 export function unmeasuredIn(models: readonly ModelReport[]): Unmeasured | undefined {
-  const found = models.filter(
-    ({ predicted: { basis }, uncertain }) => unmeasuredBases.has(basis) && uncertain.count > 0,
-  );
+  const found = unmeasuredModels(models);
   if (found.length === 0) return undefined;
   const byTarget = groupBy(found, ({ target: { gpu, stack } }) => `${gpu} ${stack}`);
   return {
@@ -23,7 +31,7 @@ export function unmeasuredIn(models: readonly ModelReport[]): Unmeasured | undef
   };
 }
 
-/** `not measured on l4 (ort-cuda): by the datasheet 3 findings may save 134 µs, which is not claimed`; empty where nothing is. */
+/** `not measured on l4 (ort-cuda): from the datasheet, 3 findings may save 134 µs, which is not claimed`; empty where nothing is. */
 export function unmeasuredText({ models, summary: { unmeasured } }: LintReport): string {
   const [first, ...others] = unmeasured?.targets ?? [];
   if (unmeasured === undefined || first === undefined) return "";
@@ -33,6 +41,8 @@ export function unmeasuredText({ models, summary: { unmeasured } }: LintReport):
   const time =
     isOne && unmeasured.microseconds > 0 ? ` ${duration(unmeasured.microseconds)}, which is` : " something,";
   const of = isOne ? "" : " of every scenario";
-  const what = `by the datasheet ${counted(unmeasured.findings, "finding")}${of} may save${time}`;
+  const standIns = new Set(unmeasuredModels(models).map(standInOf));
+  const how = [...standIns].map((each) => each && standInText[each]).join(" or ");
+  const what = `${how}, ${counted(unmeasured.findings, "finding")}${of} may save${time}`;
   return `not measured on ${first.gpu} (${first.stack})${more}: ${what} not claimed`;
 }

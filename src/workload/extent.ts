@@ -2,6 +2,7 @@
 import { evaluateDim } from "../ir/dim.ts";
 import { bytesOf, type DType } from "../ir/dtype.ts";
 import type { Fact } from "../ops/op.ts";
+import { imageRank } from "../ops/traffic.ts";
 import type { TrafficPattern, TrafficWork } from "../ops/work.ts";
 
 export interface Extent {
@@ -28,9 +29,6 @@ export function extentOf(fact: Fact | undefined, bindings: ReadonlyMap<string, n
   const { dtype, shape } = fact;
   return { elements, columns, rank: shape.length, bytes: bytesOf(dtype, elements), dtype };
 }
-
-/** Of [N, C, H, W], and of its other order. */
-const imageRank = 4;
 
 /**
  * Reads every element and writes as many. Lane by lane, an image is one row: where its channels are makes no difference to what

@@ -6,6 +6,9 @@ import type { Node } from "../ir/model.ts";
 import type { TrafficVariant, Work } from "../ops/work.ts";
 import type { CostedProduct } from "./product.ts";
 
+/** One kernel of several that are of the same node alone. */
+export type KernelPart = number | "conversion" | undefined;
+
 export interface Kernel {
   /** Everything it computes, in graph order behind the product or the node that it began with. */
   readonly nodes: readonly Node[];
@@ -13,8 +16,8 @@ export interface Kernel {
   readonly product: CostedProduct | undefined;
   /** What its pass over memory was measured as, where that is known. */
   readonly pass?: TrafficVariant | undefined;
-  /** It only brings what its node reads, or gives out, into another layout. */
-  readonly converts?: true | undefined;
+  /** Which of its node's kernels it is, where that has several: of the function that defines the operator (`OpDefinition.body`), by place; a pass to another layout. */
+  readonly part?: KernelPart;
 }
 
 export interface KernelInput {

@@ -8,18 +8,28 @@
 import { movesAround } from "../facts/attention-operator.ts";
 import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
-import { type Stack, undoesLayout } from "../hardware/stacks.ts";
+import { bodyOf } from "../facts/works.ts";
+import { runsAsFunction, type Stack, undoesLayout } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
+import type { BodyKernel } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
-import type { TrafficPattern, TrafficWork, Work } from "../ops/work.ts";
+import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { areOfAttention, type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
-import { boundMemoryWork, chainWork, copiesWhole, isIdle, patternOf } from "./traffic.ts";
+import {
+  boundMemoryWork,
+  chainWork,
+  copiesWhole,
+  givesOutput,
+  isIdle,
+  isViewed,
+  patternOf,
+} from "./traffic.ts";
 import { type Turned, turnedLayout } from "./turned-layout.ts";
 import { type Undone, undoneLayout } from "./undone-layout.ts";
 import type { WrittenOut } from "./written-out.ts";
@@ -28,14 +38,6 @@ import { patternsOf } from "./written-patterns.ts";
 /** Of one instance of a graph, in its order. */
 export function kernelsOf(input: KernelInput): readonly Kernel[] {
   return input.stack.fuses.elementwise === "none" ? operatorKernels(input) : new KernelFinder(input).find();
-}
-
-/** Operators that PyTorch and fusing compilers answer with a view. */
-const viewOps = new Set(["Slice", "Split", "Expand"]);
-
-/** An output of the model is memory of its own, so no view. */
-function givesOutput({ outputs }: Node): boolean {
-  return outputs.some((output) => output?.isOutput);
 }
 
 class KernelFinder {
@@ -96,7 +98,9 @@ class KernelFinder {
     if (spellsLayout(node, this.#scope)) return;
     // A call's own scope costs it; what stands behind it starts anew.
     if (traffic === undefined) return;
-    if (traffic === "none" || this.#isCancelled(node) || this.#isFree(node)) return this.#pass(node);
+    if (traffic === "none" || this.#isFree(node)) return this.#pass(node);
+    const body = runsAsFunction(this.#stack, node) ? bodyOf(node, this.#scope) : undefined;
+    if (body !== undefined) return this.#placeBody(node, body);
     if (traffic === "elementwise" && this.#joinBias(node)) return;
     if (this.#isLoop(node, traffic)) return this.#placeLoop(node);
     // What describes itself does so by axes of its own.
@@ -109,14 +113,19 @@ class KernelFinder {
     for (const work of works) this.#add(node, { nodes: [node], product: undefined, work, open: false });
   }
 
-  #isCancelled(node: Node): boolean {
-    return this.#undone?.transposes.has(node) === true || this.#turned?.cancelled.has(node) === true;
-  }
-
   /** A pass for this node, before it: what it computes goes by its own kernel. */
   #convert(node: Node, work: Work<number>): void {
     const index = this.#kernels.length;
-    this.#kernels.push({ nodes: [node], product: undefined, work, open: false, converts: true, index });
+    this.#kernels.push({ nodes: [node], product: undefined, work, open: false, part: "conversion", index });
+  }
+
+  /** The nodes of the function that defines an operator, each a kernel: nothing around joins them. */
+  #placeBody(node: Node, body: readonly BodyKernel[]): void {
+    for (const [part, { work: unbound, pass }] of body.entries()) {
+      const work = bindWork(unbound, this.#bindings);
+      if (work === undefined) continue;
+      this.#add(node, { nodes: [node], product: undefined, work, pass, part, open: false });
+    }
   }
 
   /** `rows`: of a node that reduces and rescales them. */
@@ -189,8 +198,9 @@ class KernelFinder {
    * and for a compiler what gives out what it takes in.
    */
   #isFree(node: Node): boolean {
-    if (this.#aroundAttention.has(node)) return true;
-    const isView = this.#stack.fuses.views && viewOps.has(node.opType);
+    if (this.#aroundAttention.has(node) || this.#undone?.transposes.has(node)) return true;
+    if (this.#turned?.cancelled.has(node)) return true;
+    const isView = this.#stack.fuses.views && isViewed(node);
     const isDropped = this.#stack.dropsIdle && isIdle(node, this.#scope);
     return (
       (isView || isDropped || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node)
@@ -282,8 +292,8 @@ class KernelFinder {
   }
 
   /** A chain's work is that of all its nodes; undefined where its sizes are not known. */
-  #close({ nodes, product, work: given, rows: reduced, converts }: OpenKernel): Kernel | undefined {
-    if (given !== undefined) return { nodes, work: given, product, converts };
+  #close({ nodes, product, work: given, pass, part, rows: reduced }: OpenKernel): Kernel | undefined {
+    if (given !== undefined) return { nodes, work: given, product, pass, part };
     const chain = chainWork(nodes, this.#scope, this.#constants, this.#bindings);
     if (chain === undefined || reduced === undefined) return chain && { nodes, work: chain, product };
     const { pattern, rows, columns } = reduced;

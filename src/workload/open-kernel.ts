@@ -1,6 +1,7 @@
 /** @file A kernel while nodes may still join it. */
 import type { Node, Value } from "../ir/model.ts";
-import type { TrafficWork, Work } from "../ops/work.ts";
+import type { TrafficVariant, TrafficWork, Work } from "../ops/work.ts";
+import type { KernelPart } from "./kernel.ts";
 import type { CostedProduct } from "./product.ts";
 
 export interface OpenKernel {
@@ -11,11 +12,13 @@ export interface OpenKernel {
   members?: Set<Node>;
   readonly product: CostedProduct | undefined;
   readonly work: Work<number> | undefined;
+  /** As a kernel has it. */
+  readonly pass?: TrafficVariant | undefined;
+  readonly part?: KernelPart;
   /** What a norm or softmax among its nodes says of the rows that it reduces. */
   rows?: TrafficWork<number> | undefined;
   /** Takes further elementwise nodes behind it. */
   readonly open: boolean;
-  readonly converts?: true;
 }
 
 /** Of two norms in one kernel, the one whose rows take longer. */

@@ -86,8 +86,8 @@ class Labels {
 }
 
 /** A conversion has the name of the node that it is for. */
-function kindOf({ family, converts }: Step): string {
-  return converts === undefined ? family : "conversion";
+function kindOf({ family, part }: Step): string {
+  return part === "conversion" ? part : family;
 }
 
 interface Paired {

@@ -11,7 +11,7 @@ import { groupBy } from "../ir/group.ts";
 import type { Node } from "../ir/model.ts";
 import { findOp } from "../ops/registry.ts";
 import { isNothing, type TrafficVariant, type TrafficWork, type Work } from "../ops/work.ts";
-import type { Kernel } from "./kernel.ts";
+import type { Kernel, KernelPart } from "./kernel.ts";
 import { kernelsOf } from "./kernels.ts";
 import type { Measured } from "./measured.ts";
 import type { CostedProduct } from "./product.ts";
@@ -34,8 +34,7 @@ export interface Step {
   /** Of all runs. */
   readonly microseconds: number;
   readonly product: CostedProduct | undefined;
-  /** It only brings what its node reads, or gives out, into another layout. */
-  readonly converts?: true | undefined;
+  readonly part?: KernelPart;
   /** Of its time, in launches that multiply on Tensor Cores, where whoever launches it tells: 0 to 1. Else all of it or nothing, by `estimate`. */
   readonly tensorPart?: number | undefined;
   /** Of the cost model's own estimate, where another account stands in for it. */
@@ -68,8 +67,10 @@ export interface Timeline {
   readonly planned?: PlannedSizes | undefined;
   /** Absent where nothing has branches, and where another account than the cost model's says what runs. */
   readonly choices?: Choices | undefined;
-  /** In branches that are not priced as well. */
+  /** In branches that are not priced as well; of a node that is several kernels the last one. */
   stepOf(node: Node, scope: Scope): Step | undefined;
+  /** All kernels that compute a node: several of attention with packed weights, and of an operator that runs as its function's body. */
+  stepsOf(node: Node, scope: Scope): readonly Step[];
 }
 
 /** Nodes that run one of several branches. */
@@ -137,14 +138,14 @@ interface Place {
 }
 
 export function stepOf(
-  { nodes, product, work: found, pass, converts }: Kernel,
+  { nodes, product, work: found, pass, part }: Kernel,
   place: Place,
   { cost, target }: Pick<TimelineInput, "cost" | "target">,
 ): Step {
   const work = product === undefined && place.pool !== undefined ? place.pool.share(found) : found;
   const [first] = nodes;
   const isAlone = nodes.length === 1 && first !== undefined;
-  const variant = pass ?? (isAlone && converts === undefined ? variantOf(first, place.scope) : undefined);
+  const variant = pass ?? (isAlone && part !== "conversion" ? variantOf(first, place.scope) : undefined);
   const detail: WorkDetail = variant === undefined ? noDetail : { variant };
   const estimate = cost.estimate(work, target, detail);
   const family = work.kind === "traffic" ? "memory" : work.kind;
@@ -161,7 +162,7 @@ export function stepOf(
     microseconds,
     product,
   };
-  return converts === undefined ? step : { ...step, converts };
+  return part === undefined ? step : { ...step, part };
 }
 
 const noDetail: WorkDetail = {};
@@ -206,7 +207,7 @@ export function plannedSummary(steps: readonly Step[], planned: PlannedSizes): T
 /** Adds steps up, which are `kernels` launches; they may have been priced anew. */
 export function summarize(steps: readonly Step[], kernels: number): Timeline {
   const families: Record<Family, number> = { conv: 0, gemm: 0, attention: 0, recurrent: 0, memory: 0 };
-  const byNode = new Map<Scope, ById<Node, Step>>();
+  const byNode = new Map<Scope, ById<Node, readonly Step[]>>();
   let [microseconds, onTensorCores, below, above] = [0, 0, 0, 0];
   for (const step of steps) {
     const { estimate, runs } = step;
@@ -216,9 +217,13 @@ export function summarize(steps: readonly Step[], kernels: number): Timeline {
     below += (estimate.microseconds - estimate.low) * runs;
     above += (estimate.high - estimate.microseconds) * runs;
     const { scope } = step;
-    const nodes = byNode.get(scope) ?? scope.byNode<Step>();
+    const nodes = byNode.get(scope) ?? scope.byNode<readonly Step[]>();
     byNode.set(scope, nodes);
-    for (const node of step.nodes) nodes.set(node, step);
+    const alone = [step];
+    for (const node of step.nodes) {
+      const others = nodes.get(node);
+      nodes.set(node, others === undefined ? alone : [...others, step]);
+    }
   }
   // Errors of kernels go together: layers repeat, and one machine runs them all. Of 102 whole files 92 are inside the plain sum.
   return {
@@ -229,6 +234,7 @@ export function summarize(steps: readonly Step[], kernels: number): Timeline {
     high: microseconds + above,
     tensorCoreShare: microseconds > 0 ? onTensorCores / microseconds : 0,
     families,
-    stepOf: (node, scope) => byNode.get(scope)?.get(node),
+    stepOf: (node, scope) => byNode.get(scope)?.get(node)?.at(-1),
+    stepsOf: (node, scope) => byNode.get(scope)?.get(node) ?? [],
   };
 }

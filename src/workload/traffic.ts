@@ -4,7 +4,7 @@ import { worksOf } from "../facts/works.ts";
 import { isUnknown, mulDims, product, sameDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { isCast, isRepeating, traitsOf } from "../ops/ask.ts";
+import { isCast, isRepeating, isSlicing, traitsOf } from "../ops/ask.ts";
 import { movesOneInput } from "../ops/movers.ts";
 import { findOp } from "../ops/registry.ts";
 import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
@@ -41,6 +41,16 @@ export function isIdle(node: Node, scope: Scope): boolean {
   if (isCast(node)) return from?.dtype !== undefined && from.dtype === to?.dtype;
   const isFixed = from?.shape?.every((dim) => typeof dim === "number") === true;
   return isRepeating(node) && isFixed && copiesWhole(node, scope);
+}
+
+/** What PyTorch and fusing compilers answer with a view. */
+export function isViewed(node: Node): boolean {
+  return isSlicing(node) || isRepeating(node);
+}
+
+/** An output of the model is memory of its own, so no view. */
+export function givesOutput({ outputs }: Node): boolean {
+  return outputs.some((output) => output?.isOutput);
 }
 
 /** The work of one memory-bound node, by its operator's own account where it gives one. */

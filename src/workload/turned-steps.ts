@@ -69,7 +69,7 @@ class Conversions {
 
   #step(scope: Scope, node: Node, work: Work<number>): Step {
     const runs = evaluateDim(scope.totalRepeat, this.#bindings) ?? 1;
-    const kernel = { nodes: [node], work, product: undefined, converts: true } as const;
+    const kernel = { nodes: [node], work, product: undefined, part: "conversion" } as const;
     return stepOf(kernel, { scope, runs }, this.#priced);
   }
 }

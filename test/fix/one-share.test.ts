@@ -71,6 +71,33 @@ describe("what padding would save, and too little", () => {
   );
 });
 
+describe("what the user's own limit leaves", () => {
+  eachModel<FixOptions>([
+    ["gpt2_dynamo", {}],
+    ["gpt2_dynamo", { half: "bf16", precision: "bf16", stack: "inductor" }],
+    ["gpt2_dynamo", { stack: "inductor", gpu: "h100" }],
+    ["yolo", { stack: "inductor" }],
+  ])("%s: is the figure that lint has, by %o", async (name, options) => {
+    const { half: _, ...target } = options;
+    const { groups, unlisted } = await lint(zooModel(name), { ...target, minSaving: 0.3, verbose: true });
+    const all = [...groups, ...(unlisted?.groups ?? [])];
+    const { notes } = await fix(zooModel(name), { ...options, minSaving: 0.3, dryRun: true });
+    const left = groupBy(
+      notes.filter(({ message }) => message.startsWith("below --min-saving: ")),
+      ({ rule }) => rule,
+    );
+    expect(left.size).toBeGreaterThan(0);
+    for (const [rule, own] of left) {
+      const found = all.filter(({ code, step }) => code === rule && step === "safe");
+      const [saved, told] = [found.map(({ saves }) => saves), own].map((each) =>
+        total(each.map((one) => one?.microseconds ?? 0)),
+      );
+      expect(saved).toBeGreaterThan(0);
+      expect(told).toBeCloseTo(saved ?? Number.NaN, 6);
+    }
+  });
+});
+
 describe("the share of a step", () => {
   eachModel(["seg_unet", "resnet50", "espcn"])(
     "%s: is that of the one finding that is all of it",

@@ -26,9 +26,9 @@ function pricedBy(build: Build, stack: StackId, shape = [2, 64, 28, 28]): Worklo
 
 /** Kernels in order; a conversion by what it is for. */
 function kernelsOf({ timeline }: Workload): string[] {
-  return timeline.steps.map(({ nodes, converts }) => {
+  return timeline.steps.map(({ nodes, part }) => {
     const name = nodes.map(({ opType }) => opType).join(" ");
-    return converts === true ? `for ${name}` : name;
+    return part === "conversion" ? `for ${name}` : name;
   });
 }
 
@@ -124,5 +124,5 @@ describe("with prefer_nhwc", () => {
 
 it.each(["ort-cuda", "tensorrt", "inductor", "cudnn"] as const)("%s has no such pass", (stack) => {
   const { timeline } = pricedBy((graph, x) => block(graph, conv(graph, x)), stack);
-  expect(timeline.steps.some(({ converts }) => converts)).toBe(false);
+  expect(timeline.steps.some(({ part }) => part === "conversion")).toBe(false);
 });

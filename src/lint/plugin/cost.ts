@@ -62,7 +62,7 @@ export class MatchCost {
   }
 
   #stepsOf(nodes: readonly Node[]): Step[] {
-    return [...new Set(nodes.flatMap((node) => this.#stepOf(node) ?? []))];
+    return [...new Set(nodes.flatMap((node) => this.context.timeline.stepsOf(node, this.#match.scope)))];
   }
 
   #stepOf(node: Node): Step | undefined {

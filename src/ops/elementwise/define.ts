@@ -2,8 +2,9 @@
 import { type Dim, unknownDim } from "../../ir/dim.ts";
 import { type DType, isIntegral } from "../../ir/dtype.ts";
 import { type AxisContext, broadcastAxes, sameAxes } from "../axes.ts";
-import { defineOp, type OpContext, type OpDefinition, type TensorFact } from "../op.ts";
+import { type BodyKernel, defineOp, type OpContext, type OpDefinition, type TensorFact } from "../op.ts";
 import { asTensor, broadcastAll, tensor, tensorAt } from "../shape.ts";
+import { allKernels, laneKernel } from "../traffic.ts";
 import type { UnaryType } from "./curves.ts";
 import { type Fold, foldLanes } from "./fold.ts";
 import { type BroadcastType, broadcastLanes, unaryLane } from "./lanes.ts";
@@ -33,8 +34,22 @@ const arithmetic: ReadonlySet<UnaryType> = new Set<UnaryType>([
   "ThresholdedRelu",
 ]);
 
+/** Of functions, how many tensors of the input's size each of their nodes reads. */
+const bodyReads: Partial<Record<UnaryType, readonly (1 | 2)[]>> = {
+  // x · tanh(softplus(x))
+  Mish: [1, 1, 2],
+  // x · sigmoid(alpha · x)
+  Swish: [1, 1, 2],
+};
+
+function unaryBody(context: OpContext, reads: readonly (1 | 2)[]): readonly BodyKernel[] | undefined {
+  const x = tensorAt(context, 0);
+  return allKernels(reads.map((count) => (count === 2 ? laneKernel(x, x, x) : laneKernel(x, x))));
+}
+
 /** One input, an output of its shape. `outputType` where it differs from the input's type. */
 export function unaryOp(type: UnaryType, fold?: Fold, outputType?: DType): OpDefinition {
+  const reads = bodyReads[type];
   return defineOp({
     domain: "",
     type,
@@ -44,6 +59,7 @@ export function unaryOp(type: UnaryType, fold?: Fold, outputType?: DType): OpDef
     lanes: unaryLane(type),
     traffic: "elementwise",
     pass: arithmetic.has(type) ? "relu" : "gelu",
+    ...(reads && { body: (context) => unaryBody(context, reads) }),
   });
 }
 

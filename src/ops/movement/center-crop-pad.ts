@@ -1,7 +1,9 @@
-import { unknownDim } from "../../ir/dim.ts";
+import { isUnknown, type Shape, sameDim, unknownDim } from "../../ir/dim.ts";
 import { textOf } from "../../ir/message.ts";
-import { defineOp, ShapeError } from "../op.ts";
+import { largerOf } from "../elementwise/order.ts";
+import { type BodyKernel, defineOp, ShapeError, type WorkContext } from "../op.ts";
 import { elementsAt, tensor, tensorAt } from "../shape.ts";
+import { allKernels, moveKernel } from "../traffic.ts";
 import { half } from "../traits.ts";
 import { normalizeAxes } from "./axes.ts";
 
@@ -22,4 +24,25 @@ export const centerCropPad = defineOp({
     for (const [at, axis] of axes.entries()) result[axis] = sizes?.[at] ?? unknownDim();
     return [tensor(dtype, result)];
   },
+  body: padAndSlice,
 });
+
+/** A Pad to the larger of both sizes, and a Slice of that: each whether it changes something or not. */
+function padAndSlice(context: WorkContext): readonly BodyKernel[] | undefined {
+  const { dtype, shape: from } = tensorAt(context, 0);
+  const [output] = context.outputs;
+  const to = output?.kind === "tensor" ? output.shape : undefined;
+  if (from === undefined || to === undefined) return undefined;
+  const largest = from.map((dim, axis) => largerOf(dim, to[axis] ?? dim));
+  return allKernels([
+    moveKernel(tensor(dtype, largest), isSame(from, largest) ? "copy" : "pad"),
+    moveKernel(tensor(dtype, to), isSame(largest, to) ? "copy" : "slice"),
+  ]);
+}
+
+function isSame(one: Shape, other: Shape): boolean {
+  return one.every((dim, axis) => {
+    const size = other[axis];
+    return size !== undefined && !isUnknown(dim) && sameDim(dim, size);
+  });
+}

@@ -4,9 +4,9 @@ import { type Dim, floorDivDims, mulDims, product, type Shape } from "../../ir/d
 import { dtypeOfCode } from "../../ir/dtype.ts";
 import { textOf } from "../../ir/message.ts";
 import { blockAxes, sameAxes } from "../axes.ts";
-import { defineOp, type OpContext, ShapeError } from "../op.ts";
+import { type BodyKernel, defineOp, type OpContext, ShapeError, type WorkContext } from "../op.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
-import { rowTraffic } from "../traffic.ts";
+import { allKernels, laneKernel, rowKernel, rowTraffic } from "../traffic.ts";
 import { half } from "../traits.ts";
 import { groupAxes, rowAxes, rowScaledLane, statisticsAxes, tieChannels } from "./channels.ts";
 import { normalizedLanes } from "./epsilon.ts";
@@ -52,14 +52,51 @@ export const groupNormalization = defineOp({
   // Before opset 21 a parameter is that of a whole group, which only a padded group has.
   lanes: rowScaledLane,
   work(context) {
-    const shape = tensorAt(context, 0).shape;
-    const groups = context.int("num_groups");
-    if (shape === undefined || groups === undefined || groups < 1) return undefined;
-    const [batch = 1, ...rest] = shape;
-    const columns = floorDivDims(product(rest), groups);
+    const [batch, groups, columns] = groupsOf(context) ?? [];
+    if (batch === undefined || groups === undefined || columns === undefined) return undefined;
     return rowTraffic(context, "normalization", mulDims(batch, groups), columns);
   },
+  body: groupBody,
 });
+
+/** The input as its groups are seen. */
+function groupsOf(context: OpContext): readonly [batch: Dim, groups: number, columns: Dim] | undefined {
+  const { shape } = tensorAt(context, 0);
+  const groups = context.int("num_groups");
+  if (shape === undefined || groups === undefined || groups < 1) return undefined;
+  const [batch = 1, ...rest] = shape;
+  return [batch, groups, floorDivDims(product(rest), groups)];
+}
+
+/** The variance as the mean of squares less the square of the mean; since opset 21 in the type of `stash_type`, before scale and shift. */
+function groupBody(context: WorkContext): readonly BodyKernel[] | undefined {
+  const x = tensorAt(context, 0);
+  const sizes = groupsOf(context);
+  if (x.shape === undefined || sizes === undefined) return undefined;
+  const stash = context.opset < 21 ? x.dtype : dtypeOfCode(context.int("stash_type") ?? 1);
+  const [batch, groups] = sizes;
+  const [grouped, row] = [tensor(stash, sizes), tensor(stash, [batch, groups, 1])];
+  const [, channels = 1, ...spatial] = x.shape;
+  const byChannel = tensor(x.dtype, context.opset < 21 ? sizes : [batch, channels, product(spatial)]);
+  const conversions = [
+    laneKernel(tensor(stash, x.shape), x),
+    laneKernel(byChannel, tensor(stash, byChannel.shape)),
+  ];
+  return allKernels([
+    rowKernel(row, grouped),
+    laneKernel(grouped, grouped),
+    rowKernel(row, grouped),
+    laneKernel(row, row),
+    laneKernel(row, row, row),
+    laneKernel(row, row),
+    laneKernel(row, row),
+    laneKernel(grouped, grouped, row),
+    laneKernel(grouped, grouped, row),
+    laneKernel(byChannel, byChannel),
+    laneKernel(byChannel, byChannel),
+    ...(stash === x.dtype ? [] : conversions),
+  ]);
+}
 
 function checkChannels(context: OpContext, shape: Shape): void {
   const channels = shape[1];

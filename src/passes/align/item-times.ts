@@ -5,14 +5,13 @@
 import { type Axis, resolveAxis } from "../../ir/axis.ts";
 import { pushAll } from "../../ir/lists.ts";
 import type { Node, Value } from "../../ir/model.ts";
-import { findOp } from "../../ops/registry.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { TrafficStep } from "../../workload/timeline.ts";
 import type { Pricing } from "../pass.ts";
 import { edgeTime } from "./edge-time.ts";
 import { LiveGrowth } from "./live-growth.ts";
 import type { LiveAxis, LiveSizes } from "./live-sizes.ts";
-import { mayGrow, paddedWork, rewrittenAttributes } from "./padded.ts";
+import { hasOwnTraffic, mayGrow, paddedWork, rewrittenAttributes } from "./padded.ts";
 import type { Relations, Rewrite } from "./relate.ts";
 import { grownTime, stepTime } from "./traffic-time.ts";
 
@@ -169,9 +168,7 @@ export class ItemTimes {
   }
 
   step(step: TrafficStep, live: LiveSizes): Time {
-    const [node] = step.nodes;
-    const hasOwn =
-      step.nodes.length === 1 && node !== undefined && findOp(node.domain, node.opType)?.work !== undefined;
+    const hasOwn = hasOwnTraffic(step);
     const axes = this.#axesOf(valuesOf(step.nodes));
     if (axes.length > mostAxes && !hasOwn) {
       const growth = new LiveGrowth(step, live, this.#relations, this.#pricing);

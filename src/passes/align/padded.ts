@@ -7,6 +7,7 @@ import type { Fact } from "../../ops/op.ts";
 import { findOp } from "../../ops/registry.ts";
 import { bindWork, type ProductWork, type TrafficWork } from "../../ops/work.ts";
 import type { CostedProduct } from "../../workload/product.ts";
+import type { TrafficStep } from "../../workload/timeline.ts";
 import { freeAtomsOf } from "./free-atoms.ts";
 import type { Relations, Rewrite } from "./relate.ts";
 
@@ -93,15 +94,28 @@ export function paddedWork(
   return bound === undefined ? undefined : { ...bound, dtype: product.sizes.dtype };
 }
 
-/** What a node that only moves memory does at padded sizes; undefined where its operator does not account for it. */
+/** Whether the operator of a kernel's only node accounts for it. */
+export function hasOwnTraffic({ nodes: [node, ...others], part }: TrafficStep): boolean {
+  if (node === undefined || others.length > 0) return false;
+  if (part === "conversion") return false;
+  return part !== undefined || findOp(node.domain, node.opType)?.work !== undefined;
+}
+
+/** What a kernel of one node that only moves memory does at padded sizes; undefined where the node's operator does not account for it. */
 export function paddedTraffic(
-  node: Node,
+  { nodes: [node, ...others], part }: TrafficStep,
   relations: Relations,
   sizes: PaddedSizes,
   bindings: ReadonlyMap<string, number>,
 ): TrafficWork<number> | undefined {
+  if (node === undefined || others.length > 0 || part === "conversion") return undefined;
   const context = new PaddedContext(node, relations, sizes);
-  const [work, ...more] = findOp(node.domain, node.opType)?.work?.(context) ?? [];
+  const op = findOp(node.domain, node.opType);
+  const works =
+    part === undefined
+      ? op?.work?.(context)
+      : [op?.body?.(context)?.[part]?.work].filter((work) => work !== undefined);
+  const [work, ...more] = works ?? [];
   const bound = work === undefined || more.length > 0 ? undefined : bindWork(work, bindings);
   return bound?.kind === "traffic" ? bound : undefined;
 }

@@ -47,6 +47,11 @@ export interface RemainderInput {
   readonly pricing: Pricing;
   /** In what figures are told, where that is another than what padding is decided in: `decidedIn`. */
   readonly told?: { readonly pricing: Pricing; readonly decidedIn: string } | undefined;
+  /**
+   * What padding a product, with what is padded beside it, saves by the model's account, where padding that is left for being too little
+   * was asked about: passes foresee it of each kernel by itself. Undefined where nobody asked, and for what is not padded then.
+   */
+  readonly accountOf?: ((product: CostedProduct) => Whole | undefined) | undefined;
   /** As the pass is told it. */
   readonly leftOut?: PassContext["leftOut"] | undefined;
 }
@@ -57,6 +62,7 @@ export function explainer({
   work,
   pricing,
   told,
+  accountOf,
   leftOut,
 }: RemainderInput): (product: CostedProduct) => Reason {
   const safe = safeRelations(facts);
@@ -77,7 +83,7 @@ export function explainer({
     const component = paying.of(product);
     if (component !== undefined && paying.isPadded(product))
       return component.savesMicroseconds < pricing.leastMicroseconds
-        ? asPart(product, component, paying, (whole) => tooLittle(component, whole, pricing, told))
+        ? asPart(product, component, paying, (whole) => tooLittle(component, whole, pricing, told), accountOf)
         : otherAxis;
     for (const solved of [() => paying, atEnds]) {
       const unsure = solved().of(product);
@@ -144,8 +150,9 @@ function asPart(
   component: Component,
   solved: Together,
   reasonOf: (whole: Whole) => Reason,
+  accountOf?: RemainderInput["accountOf"],
 ): Reason {
-  const whole = solved.wholeOf(component);
+  const whole = accountOf?.(product) ?? solved.wholeOf(component);
   return { ...reasonOf(whole), whole, padded: solved.paddedIn(component, product) };
 }
 

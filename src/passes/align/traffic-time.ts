@@ -20,11 +20,7 @@ export function stepTime(
   relations: Relations,
   pricing: Pricing,
 ): number {
-  const [node] = step.nodes;
-  const own =
-    node === undefined || step.nodes.length > 1
-      ? undefined
-      : paddedTraffic(node, relations, sizes, pricing.bindings);
+  const own = paddedTraffic(step, relations, sizes, pricing.bindings);
   if (own === undefined) return grownTime(step, growthOf(step, sizes, relations, pricing), pricing);
   return pricing.estimate(own, step.detail) * step.runs;
 }
