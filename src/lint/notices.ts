@@ -35,9 +35,9 @@ export function noticesOf(workload: Workload, asked: Target, half?: HalfBeside):
 
 /** What is predicted, and verified elsewhere, may not run at all. */
 function inPartNotices({ precision, stack }: Target): NoticeReport[] {
-  if (!stack.inPart.some((type) => type === precision)) return [];
+  if (precision === "as-is" || stack.inPart[precision] === undefined) return [];
   const name = precision.toUpperCase();
-  const message = `${stack.name} has kernels in ${name} for some operators alone: run a file in ${name} on it before anything rests on this`;
+  const message = `${stack.name} has kernels in ${name} for some operators alone: a fix keeps the others in FP32, and what is verified on the CPU stands in for ${name}: run the file on it before anything rests on this`;
   return [{ code: "type-in-part", message }];
 }
 
