@@ -7,6 +7,7 @@ import { hasKernel, type StackId, stackIds, stacks } from "../../src/hardware/st
 import { operatorOf } from "../../src/ir/model.ts";
 import { modelFromBytes, type OpenModel, openModel } from "../../src/onnx/open.ts";
 import { findOp } from "../../src/ops/registry.ts";
+import { align } from "../../src/passes/align/align.ts";
 import { half } from "../../src/passes/half/half.ts";
 import { raiseOpset } from "../../src/passes/half/raise-opset.ts";
 import { dtypeIn } from "../../src/passes/half/slots.ts";
@@ -63,6 +64,32 @@ describe.each(partial)("in BF16 for %s", (stack) => {
     const { changed, notes } = inBfloat16(modelFromBytes(bytes), stack);
     expect(changed).toBe(false);
     expect(notes.map(({ message }) => message)).toContainEqual(expect.stringContaining(stack));
+  });
+});
+
+describe("padding of a file stored in BF16", () => {
+  const bytes = model({ name: "rows", opset: 22 }, (graph) => {
+    const [x, w] = [
+      graph.input("x", [4096, 1001], "bfloat16"),
+      graph.weight([1001, 4096], { dtype: "bfloat16" }),
+    ];
+    graph.output(graph.node("MatMul", [x, w]), "bfloat16");
+  });
+  const padded = (stack: StackId) => {
+    const own = settingsFor([align]);
+    return runPasses(modelFromBytes(bytes), {
+      ...own,
+      target: { ...own.target, stack: stacks[stack], precision: "bf16" },
+    });
+  };
+
+  it.each(partial)("puts no Pad at an input on %s, which would not run it", (stack) => {
+    expect(padded("cudnn").changed).toBe(true);
+    const { model: after, changed } = padded(stack);
+    expect(changed).toBe(false);
+    expect(
+      [...operatorsIn(after)].every(({ node, opset }) => hasKernel(stacks[stack], "bf16", node, opset)),
+    ).toBe(true);
   });
 });
 
