@@ -12,7 +12,7 @@ export type KernelsSince = Readonly<Record<string, number>>;
  */
 export const ortInlines = { CenterCropPad: true, GroupNormalization: true, Mish: true, Swish: true } as const;
 
-/** In BF16, in every operand that has the node's type. A function whose nodes all have one counts: it is inlined. */
+/** In BF16, in every operand that has the node's type. CastLike, GroupNormalization and Swish are here as functions whose nodes all have one. */
 export const ortBfloat16 = {
   Abs: 13,
   Add: 13,
