@@ -1,13 +1,13 @@
 import { isForRange } from "../src/lint/half-risk.ts";
 import { islandSaving } from "../src/lint/island-saving.ts";
-import { findIslands } from "../src/lint/islands.ts";
+import { findIslands, runsInHalf } from "../src/lint/islands.ts";
 import { defineRule } from "../src/lint/rule.ts";
 
 /**
  * ## What it does
  * Finds a few FP32 nodes between half-precision neighbours: a Cast up, at most 32 nodes, a Cast back down. Also a Cast
- * up that is cast straight back. Islands that hold what half cannot (TC203) are left alone; LayerNorm and RMSNorm that are written out
- * in one are TC408's.
+ * up that is cast straight back. Islands that hold what half cannot (TC203) are left alone, as are operators that the stack has no kernel
+ * of in that half (MaxPool in BF16 on `ort-cuda`); LayerNorm and RMSNorm that are written out in one are TC408's.
  *
  * ## Why is this bad?
  * Each Cast is a pass over the activations unless the stack fuses it, and the nodes between move twice the bytes of
@@ -51,7 +51,7 @@ export default defineRule({
       if (first === undefined || !(saves.microseconds > 0)) continue;
       const at = { node: first, scope: island.scope };
       const casts = island.casts.length;
-      if (isForRange(island, context)) continue;
+      if (isForRange(island, context) || !runsInHalf(island, context.target)) continue;
       const ops = [...new Set(island.nodes.map(({ opType }) => opType))];
       if (island.nodes.length === 0) yield { at, message: "pair", data: { casts }, saves };
       else yield { at, message: "island", data: { count: island.nodes.length, ops, casts }, saves };

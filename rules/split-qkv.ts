@@ -37,7 +37,9 @@ const shown = 3;
  * q, k, v = Split<axis = -1>(MatMul(x, wqkv))    # wqkv: the three weights side by side
  * ```
  * The Split is free where slices are views that the reader takes by their strides (`cudnn`). ONNX Runtime makes it a kernel, which
- * the saving on `ort-cuda` is less of; nothing is told where it takes as long as the products save.
+ * the saving on `ort-cuda` is less of; nothing is told where it takes as long as the products save. com.microsoft's MultiHeadAttention
+ * takes the three packed, without a Split, and spares nothing by it: before its flash, memory-efficient and cuDNN kernels one of its own
+ * unpacks them (ONNX Runtime's attention_prepare_qkv.cu).
  *
  * ## Fix safety
  * No fix: sharding schemes want them apart.

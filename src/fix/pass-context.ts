@@ -1,7 +1,7 @@
 /** @file What a pass is told of the model that it runs on. */
-
 import type { OpenModel } from "../onnx/read-model.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
+import { padLack } from "../passes/align/pad-lack.ts";
 import { FreshNames } from "../passes/names.ts";
 import type { Account, PassContext, PassName, Pricing } from "../passes/pass.ts";
 import { encodeNumbers } from "../passes/tensors.ts";
@@ -59,6 +59,7 @@ export function pricingOf(
     estimate: (work, detail) => cost.estimate(work, target, detail).microseconds,
     repeating: fuses.elementwise === "none" ? { variant: "bias" } : undefined,
     inside: padsAtEnds === true ? undefined : copiesOf(fuses),
+    cannotPad: (dtype) => padLack(dtype, target),
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
     bindings,

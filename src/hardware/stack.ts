@@ -1,4 +1,5 @@
 /** @file What is known of a stack: the columns of the table of stacks. */
+import type { KernelsSince } from "./ort-kernels.ts";
 import type { ComputeType } from "./target.ts";
 
 export type StackId = "ort-cuda" | "ort-cuda-nhwc" | "tensorrt" | "inductor" | "cudnn" | "tc-runtime";
@@ -78,8 +79,8 @@ export interface Stack {
   readonly layout: "file" | ChosenLayout | LayoutSetting;
   /** Whether Transposes cancel as it loads a file: what a file spells in NHWC by operators that every runtime has is NCHW again. */
   readonly cancelsTransposes: boolean;
-  /** Number formats that it has kernels of for some operators alone: a file with another operator in them does not load. */
-  readonly inPart: readonly ComputeType[];
+  /** Number formats that it has kernels of for these operators alone: a file with another operator in them does not load. */
+  readonly inPart: Readonly<Partial<Record<ComputeType, KernelsSince>>>;
   /**
    * Whether it drops, as it loads a file, a Cast to the type and an Expand to the shape of what they read; a Pad by nothing and a Slice
    * of the whole run (ONNX Runtime's CastElimination and ExpandElimination, at its basic level).

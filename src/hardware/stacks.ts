@@ -1,5 +1,8 @@
 /** @file One row a stack: what the libraries under an inference runtime want of sizes and layouts. */
+import { ortBfloat16, ortBfloat16Nhwc, ortInlines } from "./ort-kernels.ts";
 import type { AttentionSupport, Fusion, LayoutSetting, Stack, StackId } from "./stack.ts";
+
+import type { ComputeType } from "./target.ts";
 
 export type {
   AttentionSupport,
@@ -61,12 +64,6 @@ const fusesAll: Fusion = {
 const ortSource =
   "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv and no GroupNormalization of its CUDA provider, and BF16 of some operators alone";
 
-/**
- * Of the functions among ONNX's operators (as of 1.23), those in no row of OperatorKernels.md but DirectML's, that are no losses. Run by ONNX Runtime 1.30, each was
- * the nodes of its function. GroupNorm of com.microsoft, which has a kernel, is another operator, in NHWC.
- */
-const ortInlines = { CenterCropPad: true, GroupNormalization: true, Mish: true, Swish: true } as const;
-
 const rows = {
   "ort-cuda": {
     id: "ort-cuda",
@@ -80,7 +77,7 @@ const rows = {
     attention: ortAttention,
     layout: { option: "prefer_nhwc", stack: "ort-cuda-nhwc" },
     cancelsTransposes: true,
-    inPart: ["bf16"],
+    inPart: { bf16: ortBfloat16 },
     dropsIdle: true,
     inlines: ortInlines,
     float32: inTf32,
@@ -101,7 +98,7 @@ const rows = {
     attention: ortAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: true,
-    inPart: ["bf16"],
+    inPart: { bf16: ortBfloat16Nhwc },
     dropsIdle: true,
     inlines: ortInlines,
     float32: inTf32,
@@ -122,7 +119,7 @@ const rows = {
     attention: cudnnAttention,
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
-    inPart: [],
+    inPart: {},
     dropsIdle: false,
     inlines: {},
     float32: inTf32,
@@ -145,7 +142,7 @@ const rows = {
     // The others run channels first, with conversions around each that cuDNN makes (bench/measurements/h200-inductor-launches.jsonl: tcn, whisper_encoder, c3d).
     layout: { chosenOf: [2] },
     cancelsTransposes: false,
-    inPart: [],
+    inPart: {},
     dropsIdle: false,
     inlines: {},
     float32: asPyTorch,
@@ -175,7 +172,7 @@ const rows = {
     attention: cudnnAttention,
     layout: "file",
     cancelsTransposes: false,
-    inPart: [],
+    inPart: {},
     dropsIdle: false,
     inlines: {},
     float32: inFp32,
@@ -206,7 +203,7 @@ const rows = {
     attention: { headDimSteps: [16, 32, 48, 64, 80, 96, 128, 160, 192, 256], headDimMultiple: 8 },
     layout: { chosenOf: [1, 2, 3] },
     cancelsTransposes: false,
-    inPart: [],
+    inPart: {},
     dropsIdle: false,
     inlines: {},
     float32: inFp32,
@@ -227,6 +224,19 @@ export function runsAsFunction(
   { domain, opType }: { readonly domain: string; readonly opType: string },
 ): boolean {
   return domain === "" && Object.hasOwn(inlines, opType);
+}
+
+/** Whether the stack has a kernel of an operator in a type, at an opset of the operator's domain; as far as it is known to lack any. */
+export function hasKernel(
+  { inPart }: Pick<Stack, "inPart">,
+  type: ComputeType,
+  { domain, opType }: { readonly domain: string; readonly opType: string },
+  opset: number,
+): boolean {
+  const since = inPart[type];
+  if (since === undefined) return true;
+  const name = domain === "" ? opType : `${domain}::${opType}`;
+  return Object.hasOwn(since, name) && opset >= (since[name] ?? Number.POSITIVE_INFINITY);
 }
 
 /** The setting that convolutions run in NHWC by; undefined where the file or the stack itself decides. */

@@ -1,6 +1,9 @@
 /** @file FP32 nodes that half-precision neighbours surround, found by the Casts at their borders. */
+import { computeDtype } from "../cost/precision.ts";
 import type { Facts } from "../facts/infer.ts";
 import type { Scope } from "../facts/scope.ts";
+import { hasKernel } from "../hardware/stacks.ts";
+import type { Target } from "../hardware/target.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "../workload/constants.ts";
@@ -32,6 +35,20 @@ function islandsIn(scope: Scope): Island[] {
     const island = explore(entry, scope, constants);
     for (const cast of island?.casts ?? []) seen.add(cast);
     return island ?? [];
+  });
+}
+
+/** Whether the stack has kernels of all its nodes in the half around it: else an author, or a fix, has left them in what does run. */
+export function runsInHalf({ scope, casts, nodes }: Island, { stack }: Pick<Target, "stack">): boolean {
+  const types = new Set(
+    casts.flatMap(({ inputs, outputs }) => [inputs[0], outputs[0]].map((value) => dtypeOf(value, scope))),
+  );
+  const halves = [...types].flatMap((dtype) =>
+    dtype !== undefined && isHalf(dtype) ? computeDtype(dtype, "as-is") : [],
+  );
+  return nodes.every((node) => {
+    const opset = scope.opsets.get(node.domain) ?? 1;
+    return halves.every((type) => hasKernel(stack, type, node, opset));
   });
 }
 

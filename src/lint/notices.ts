@@ -18,6 +18,7 @@ import type { Workload } from "../workload/workload.ts";
 import { memoryBeyondNotices } from "./beyond-memory.ts";
 import { percentOf } from "./formats.ts";
 import type { HalfBeside } from "./half-beside.ts";
+import { inPartNotices } from "./in-part.ts";
 import type { NoticeReport } from "./result.ts";
 
 /** Of a workload; `asked` is the target, in the precision that it was asked in, `half` what that takes where it is left. */
@@ -29,16 +30,8 @@ export function noticesOf(workload: Workload, asked: Target, half?: HalfBeside):
     ...memoryBeyondNotices(workload),
     ...workloadNotices(workload),
     ...standInNotices(workload, asked),
-    ...inPartNotices(asked),
+    ...inPartNotices(workload.facts, asked),
   ];
-}
-
-/** What is predicted, and verified elsewhere, may not run at all. */
-function inPartNotices({ precision, stack }: Target): NoticeReport[] {
-  if (!stack.inPart.some((type) => type === precision)) return [];
-  const name = precision.toUpperCase();
-  const message = `${stack.name} has kernels in ${name} for some operators alone: run a file in ${name} on it before anything rests on this`;
-  return [{ code: "type-in-part", message }];
 }
 
 /** Declared shapes or types that are not what the operators make of them: the operators are believed. */

@@ -31,6 +31,8 @@ export interface Pricing {
   readonly inside:
     | { readonly slices: TrafficVariant | undefined; readonly pads: TrafficVariant | undefined }
     | undefined;
+  /** Why the stack runs no Pad of values of a type; undefined where it does. */
+  readonly cannotPad: (dtype: DType) => string | undefined;
   /** Of the predicted saving of changes that happen together: what may be missing from it, in one case of twenty. */
   readonly uncertainty: (changes: readonly WorkChange[]) => number;
   /** Whether a change whose saving may be missing altogether is left. */

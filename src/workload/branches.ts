@@ -21,9 +21,9 @@ export function ofDearerBranches(timeline: Timeline, { root }: Facts): Timeline 
   const { idle, leads } = chosen;
   if (leads.size === 0) return timeline;
   const isIdle = (scope: Scope) => isIn(scope, idle);
-  const { steps, stepOf } = timeline;
+  const { steps, stepOf, stepsOf } = timeline;
   const priced = timelineOf(steps.filter(({ scope }) => !isIdle(scope)));
-  return { ...priced, stepOf, choices: { steps, leads, isIdle } };
+  return { ...priced, stepOf, stepsOf, choices: { steps, leads, isIdle } };
 }
 
 interface Chosen {

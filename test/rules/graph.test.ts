@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { conv, linear } from "../../fixtures/layers.ts";
+import type { StackId } from "../../src/hardware/stacks.ts";
 import type { Finding } from "../../src/lint/result.ts";
 import { findingsIn, type LintOptions } from "./lint.ts";
 
@@ -45,6 +46,19 @@ describe("TC201", () => {
 });
 
 describe("TC202", () => {
+  it("is silent where the stack has no kernel of what is inside, in that half", () => {
+    const build = (half: "float16" | "bfloat16", to: number) => (graph: GraphBuilder) => {
+      const up = graph.node("Cast", [graph.input("x", [8, 64, 56, 56], half)], { to: 1 });
+      const pooled = graph.node("MaxPool", [up], { kernel_shape: [2, 2], strides: [2, 2] });
+      graph.output(graph.node("Cast", [pooled], { to }), half);
+    };
+    const [wide, narrow] = [build("bfloat16", 16), build("float16", 10)];
+    const found = (make: typeof wide, stack: StackId) =>
+      find("TC202", make, { stack, precision: "as-is" }).length;
+    expect(found(wide, "ort-cuda")).toBe(0);
+    expect([found(wide, "tensorrt"), found(narrow, "ort-cuda")]).toEqual([1, 1]);
+  });
+
   const between = (build: (graph: GraphBuilder, full: string) => string) => (graph: GraphBuilder) => {
     const half = "float16" as const;
     const x = linear(graph, graph.input("x", [4096, 1024], half), 1024, 1024, { dtype: half });

@@ -66,6 +66,7 @@ function copyTime(
   const plain = paddedExtent(value, sizes, relations, pricing, new Set(along));
   const padded = paddedExtent(value, sizes, relations, pricing);
   if (plain === undefined || padded === undefined) return 0;
+  if (isPad && pricing.cannotPad(plain.dtype) !== undefined) return Number.POSITIVE_INFINITY;
   // As the account has them: what moves elements reads as many as it writes.
   const copy = passOver(isPad ? padded : plain, "copy");
   const converted = pricing.estimate(copy, { variant });

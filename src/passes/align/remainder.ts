@@ -91,7 +91,11 @@ export function explainer({
         return asPart(product, unsure, solved(), (whole) => mayBeNothing(unsure, whole, told));
     }
     if (atEnds().isPadded(product)) {
-      const message = "the Pad or Slice at an input or output of the model costs more than padding saves";
+      const lack = pricing.cannotPad(product.sizes.dtype);
+      const message =
+        lack === undefined
+          ? "the Pad or Slice at an input or output of the model costs more than padding saves"
+          : `it takes a Pad at an input of the model, and ${lack}`;
       return { kind: "edges", message };
     }
     const message = "padding costs more in the layers that it goes through than it saves here";

@@ -8,6 +8,7 @@ import type { HalfType } from "./accepts.ts";
 import { inputsOf, originOf, outputsOf, readersOf } from "./follow.ts";
 import { formats } from "./formats.ts";
 import type { FloatGraph, FloatNode, FloatValue } from "./graph.ts";
+import { kernelLack } from "./kernels.ts";
 import { Magnitudes } from "./magnitudes.ts";
 import { findMasks, type Masks } from "./masks.ts";
 import { imprecision, overflow, saturates } from "./operators.ts";
@@ -20,6 +21,8 @@ export interface Evidence {
   readonly masks: Masks;
   /** Inputs and outputs of the model that stay FP32 where those become half. */
   readonly floatEdges: ReadonlySet<Value>;
+  /** Those of the nodes that the stack has no kernel of in half. */
+  readonly withoutKernel: ReadonlySet<FloatNode>;
 }
 
 export function findEvidence(graph: FloatGraph, context: PassContext): Evidence {
@@ -35,6 +38,7 @@ class Finder {
   readonly #masks: Masks;
   readonly #reasons = new Map<FloatNode, string>();
   readonly #largeOutputs = new Set<Value>();
+  readonly #withoutKernel = new Set<FloatNode>();
 
   constructor(graph: FloatGraph, context: PassContext) {
     this.#graph = graph;
@@ -63,7 +67,7 @@ class Finder {
     for (const node of held) this.#keep(node, "may add a mask that is −∞ in half precision");
     for (const node of this.#graph.nodes) this.#judgeNode(node);
     const floatEdges = new Set([...inputs, ...bare.inputs, ...masks, ...this.#largeOutputs]);
-    return { reasons: this.#reasons, masks: this.#masks, floatEdges };
+    return { reasons: this.#reasons, masks: this.#masks, floatEdges, withoutKernel: this.#withoutKernel };
   }
 
   #keep(node: FloatNode, reason: string): boolean {
@@ -166,6 +170,7 @@ class Finder {
 
   #judgeNode(entry: FloatNode): void {
     const { node } = entry;
+    this.#judgeKernel(entry);
     const lost = imprecision(node);
     if (lost !== undefined) this.#keep(entry, lost);
     if (this.#positions.computes(entry)) this.#keep(entry, "computes with positions or sizes");
@@ -177,6 +182,15 @@ class Finder {
     this.#keep(entry, reason);
     if (isOp(node, "Log")) this.#keepBefore(entry, reason);
     else this.#spreadFine(entry, reason);
+  }
+
+  /** What would not run. A node that takes no half in any way needs no reason. */
+  #judgeKernel(entry: FloatNode): void {
+    if (![...entry.inputs, ...entry.outputs].includes("half")) return;
+    const lack = kernelLack(entry.node, entry.scope, this.#type, this.#context.target);
+    if (lack === undefined) return;
+    this.#withoutKernel.add(entry);
+    this.#keep(entry, lack);
   }
 
   /** Every range of the node was observed on inputs that the model is used on, and small. */

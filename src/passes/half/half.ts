@@ -4,12 +4,13 @@ import type { Node } from "../../ir/model.ts";
 import { labelOf, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import type { Pass, PassContext, PassNote, PassResult } from "../pass.ts";
-import { type HalfType, typesOf } from "./accepts.ts";
+import { typesOf } from "./accepts.ts";
 import { chooseHalf } from "./choose.ts";
 import { emitHalf } from "./emit.ts";
 import { type Evidence, findEvidence } from "./evidence.ts";
 import { formats } from "./formats.ts";
 import { buildFloatGraph, type FloatGraph, type FloatNode } from "./graph.ts";
+import { kernelLackEver } from "./kernels.ts";
 import { holds } from "./slots.ts";
 
 export const half: Pass = { name: "half", safe: false, run };
@@ -29,9 +30,10 @@ function run(context: PassContext): PassResult {
   const evidence = findEvidence(graph, context);
   const products = graph.nodes.filter(({ isProduct }) => isProduct);
   // Products are what it is for: where none has a form in it, nothing else is brought to it either.
-  const isFormless = products.length > 0 && !products.some(canBeHalf);
+  const runs = (product: FloatNode) => canBeHalf(product) && !evidence.withoutKernel.has(product);
+  const isFormless = products.length > 0 && !products.some(runs);
   const { chosen, isForced } = isFormless ? none : choose(graph, evidence, context);
-  const kept = keptNotes(graph, chosen, evidence, halfType);
+  const kept = keptNotes(graph, chosen, evidence, context);
   if (chosen.size === 0) {
     const isIdle = graph.nodes.some((node) => canBeHalf(node) && !evidence.reasons.has(node));
     return { patch: new Patch(), notes: isIdle ? [slowerNote(label), ...kept] : kept };
@@ -99,11 +101,11 @@ function keptNotes(
   graph: FloatGraph,
   chosen: ReadonlySet<FloatNode>,
   { reasons }: Evidence,
-  type: HalfType,
+  context: PassContext,
 ): PassNote[] {
   return graph.nodes.flatMap((entry) => {
     const known = reasons.get(entry);
-    const reason = known ?? missing(entry, chosen, type);
+    const reason = known ?? missing(entry, chosen, context);
     if (reason === undefined) return [];
     const isByPrice = known === undefined && canBeHalf(entry) ? ({ isByPrice: true } as const) : {};
     return { kind: "kept", node: entry.node, message: describe(entry.node, reason), ...isByPrice };
@@ -111,11 +113,18 @@ function keptNotes(
 }
 
 /** A product that is not worth its Casts, or that its operator's types keep from half. */
-function missing(entry: FloatNode, chosen: ReadonlySet<FloatNode>, type: HalfType): string | undefined {
+function missing(
+  entry: FloatNode,
+  chosen: ReadonlySet<FloatNode>,
+  { options: { halfType: type }, target }: PassContext,
+): string | undefined {
   if (chosen.has(entry) || !entry.isProduct) return undefined;
   if (canBeHalf(entry)) return "Casts would take more than half precision saves here";
   const { domain, opType } = entry.node;
   const since = typesOf(domain, opType)?.since[type];
+  // In a later opset it would be there, and not run.
+  const lack = since === undefined ? undefined : kernelLackEver(entry.node, type, target);
+  if (lack !== undefined) return lack;
   const first = since === undefined ? "" : ` before opset ${since}`;
   return `${operatorOf(entry.node)} has no ${formats[type].label} form${first}`;
 }

@@ -2,6 +2,7 @@
  * @file Before opset 22, ONNX has no bfloat16 convolutions, pools or recurrent layers (before 13, none at all). A model that has
  * them is relabelled as opset 22 before it is brought to BF16, where every operator in it means the same there.
  */
+import { hasKernel } from "../../hardware/stacks.ts";
 import { type Node, operatorOf } from "../../ir/model.ts";
 import { Patch } from "../../ir/patch.ts";
 import { isProduct } from "../../ops/ask.ts";
@@ -20,7 +21,9 @@ function run(context: PassContext): PassResult {
   const opset = model.opsets.get("") ?? 1;
   if (options.halfType !== "bfloat16" || opset >= newestMeaning) return nothing;
   const products = floatProducts(context);
-  const waiting = products.filter((node) => !takesBfloat16(node, opset));
+  const waiting = products.filter(
+    (node) => !takesBfloat16(node, opset) && hasKernel(context.target.stack, "bf16", node, newestMeaning),
+  );
   const [first] = waiting;
   if (first === undefined) return nothing;
   const patch = new Patch();
