@@ -337,6 +337,6 @@ export class Problem {
 
 function sumOf(times: readonly Time[]): number {
   let sum = 0;
-  for (const time of times) sum += time.microseconds();
+  for (let at = 0; at < times.length; at++) sum += times[at]?.microseconds() ?? 0;
   return sum;
 }
