@@ -1,5 +1,6 @@
 /** @file What a pass is told of the model that it runs on. */
 
+import { once } from "../ir/once.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { FreshNames } from "../passes/names.ts";
@@ -23,11 +24,14 @@ export function contextOf(
 ): PassContext {
   const { target, options, leaveOut } = settings;
   const workload = priced(model, settings);
+  const traffic = once(() => trafficOf(workload));
   return {
     model,
     facts: unboundFacts(workload),
     products: workload.products,
-    traffic: trafficOf(workload),
+    get traffic() {
+      return traffic();
+    },
     target,
     options,
     pricing: pricingOf(workload, settings),
@@ -45,7 +49,7 @@ export function contextOf(
 }
 
 export function pricingOf(
-  { timeline, bindings }: Workload,
+  workload: Pick<Workload, "timeline" | "bindings">,
   {
     target,
     cost,
@@ -61,9 +65,13 @@ export function pricingOf(
     inside: padsAtEnds === true ? undefined : copiesOf(fuses),
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
-    bindings,
-    modelMicroseconds: timeline.microseconds,
-    leastMicroseconds: minSaving * timeline.microseconds,
+    bindings: workload.bindings,
+    get modelMicroseconds() {
+      return workload.timeline.microseconds;
+    },
+    get leastMicroseconds() {
+      return minSaving * workload.timeline.microseconds;
+    },
   };
 }
 

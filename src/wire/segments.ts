@@ -5,7 +5,7 @@ import { lengthOf, type Segment, segmentsLength } from "./splice.ts";
 
 const largeBytes = 64 << 10;
 /** Of what is computed as it is read. */
-const largeComputedBytes = 4 << 10;
+const largeComputedBytes = 256;
 
 /** The concatenation of segments. Closing it leaves the sources of its copies open. */
 export class SegmentSource implements ByteSource {
