@@ -8,13 +8,15 @@
 // The scripts of threads and processes lie in dist/ itself, all other JavaScript one folder below, so that `new URL("../worker.js",
 // import.meta.url)` names the worker from an entry and from any chunk alike.
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { chmod, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { basename, join, relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { licensesOf } from "./licenses.mjs";
 import { buildReportPage } from "./report-page.mjs";
+import { setApart } from "./set-apart.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { values: options } = parseArgs({
@@ -70,18 +72,20 @@ const script = {
   },
 };
 const forests = await linkForests();
+/** What a lint imports when it begins, here or in a thread: the rest of what is imported so is set apart. */
+const importedByLint = ["src/cli/run-lint.ts", "src/api/lint-file.ts", "src/api/worker-thread.ts"];
 // One script, as V8 keeps the compiled code of scripts (docs/adr/0040). It lies where chunks do, one folder below dist/.
 const program = await build({
   ...script,
   entryPoints: { program: "src/cli/program.ts" },
-  entryNames: "[name]-[hash]",
   outExtension: { ".js": ".cjs" },
   plugins: [forests.plugin],
+  minifyWhitespace: false,
+  write: false,
 });
+await mkdir(join(dist, "bin"), { recursive: true });
 await writeFile(join(dist, "bin", forests.name), forests.bytes);
-const [programFile] = Object.keys(program.metafile.outputs);
-await inAscii(join(root, programFile));
-const builtProgramFile = JSON.stringify(basename(programFile));
+const builtProgramFile = JSON.stringify(await writeProgram(program));
 // No module: to start one, Node prepares its loader of modules, and reads all that node:fs exports.
 const executable = await build({
   ...script,
@@ -157,11 +161,26 @@ async function linkForests() {
   return { name, bytes, plugin: { name: "linked-forests", setup } };
 }
 
+/** Under a name that changes with its text, which it returns. */
+async function writeProgram({ outputFiles, metafile }) {
+  const { text } = outputFiles[0];
+  const apart = setApart(text, metafile.inputs, "src/cli/program.ts", new Set(importedByLint));
+  const { minifyWhitespace, lineLimit, legalComments } = shared;
+  const { code } = await transform(apart, {
+    minifyWhitespace,
+    lineLimit,
+    legalComments,
+    target: shared.target,
+  });
+  const name = `program-${createHash("sha256").update(code).digest("hex").slice(0, 8)}.cjs`;
+  await writeFile(join(dist, "bin", name), inAscii(code));
+  return name;
+}
+
 /** A script of other characters takes V8 two bytes each, and reading it longer. esbuild escapes them but in tagged templates. */
-async function inAscii(path) {
-  const text = await readFile(path, "utf8");
+function inAscii(text) {
   const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  await writeFile(path, text.replace(/[^\0-\x7f]/g, escaped));
+  return text.replace(/[^\0-\x7f]/g, escaped);
 }
 
 /** All but what other scripts build there: kernels, programs for a GPU host, the page. */

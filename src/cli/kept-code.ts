@@ -24,6 +24,10 @@ export interface KeptCode {
   readonly compiledBytes: number;
 }
 
+export interface FoundCode extends KeptCode {
+  readonly ageMilliseconds: number;
+}
+
 /** Where code of this program is kept by this Node; undefined where none is to be. Node's own variables of the same meaning are heeded. */
 export function keptCodePath(programPath: string): string | undefined {
   const { NODE_COMPILE_CACHE: asked = "", NODE_DISABLE_COMPILE_CACHE: isOff = "" } = process.env;
@@ -36,14 +40,16 @@ export function keptCodePath(programPath: string): string | undefined {
 }
 
 /** Undefined where there is none that can be trusted. */
-export function readKeptCode(path: string): KeptCode | undefined {
+export function readKeptCode(path: string): FoundCode | undefined {
   return unlessRefused(() => {
-    const bytes = readOwnFile(path, mostBytes)?.bytes;
-    if (bytes === undefined || bytes.length < sizeBytes + checksumBytes) return undefined;
+    const { bytes, modifiedMilliseconds } = readOwnFile(path, mostBytes) ?? {};
+    if (bytes === undefined || modifiedMilliseconds === undefined || bytes.length < sizeBytes + checksumBytes)
+      return undefined;
     const checked = bytes.subarray(0, -checksumBytes);
     if (crc32(checked) !== bytes.readUInt32LE(checked.length)) return undefined;
     const code = checked.subarray(0, -sizeBytes);
-    return { code, compiledBytes: checked.readUInt32LE(code.length) };
+    const compiledBytes = checked.readUInt32LE(code.length);
+    return { code, compiledBytes, ageMilliseconds: Date.now() - modifiedMilliseconds };
   });
 }
 

@@ -21,6 +21,10 @@ const laterOptimizing = { v8: "11.3.", flag: "--interrupt-budget=1000000" };
 /** By how much more a run must have compiled than the one that kept its code: the next run like it saves as much time as writing takes. */
 const leastGrowth = 1.05;
 
+/** To tell, V8 walks its heap: 3 to 4 ms. Code that has just been kept is of one run, and the next may need more; of older code one run in a few asks. */
+const settledMilliseconds = 30_000;
+const runsPerLook = 8;
+
 /** A program that was loaded. */
 export interface Loaded<Program> {
   readonly program: Program;
@@ -56,7 +60,8 @@ export function loadProgram<Program>(file: URL, { inThread = false } = {}): Load
       if (keptPath === undefined || isDecided) return;
       isDecided = true;
       if (inThread && keptBytes !== undefined) return;
-      // V8 walks its heap for it: 2 to 3 ms.
+      const isSettled = keptBytes !== undefined && (kept?.ageMilliseconds ?? 0) > settledMilliseconds;
+      if (isSettled && Math.random() * runsPerLook >= 1) return;
       const compiledBytes = inThread ? 0 : getHeapCodeStatistics().bytecode_and_metadata_size;
       if (keptBytes === undefined || compiledBytes > leastGrowth * keptBytes)
         writeKeptCode(keptPath, { code: script.createCachedData(), compiledBytes });

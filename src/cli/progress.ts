@@ -1,6 +1,7 @@
 /** @file What takes its time says how far it is, on stderr: one rule for every command and every format. */
 import { writeSync } from "node:fs";
 import { printable } from "../ir/format.ts";
+import { steadyMilliseconds } from "../ir/time.ts";
 import { complain, standsUntilSaid } from "./stderr.ts";
 
 /** Where progress is shown. */
@@ -26,7 +27,7 @@ const patienceSeconds = { terminal: 1, log: 10 } as const;
  */
 export class Progress {
   readonly #screen: Screen;
-  readonly #started = performance.now();
+  readonly #started = steadyMilliseconds();
   readonly #takeDown = () => this.#hide();
   #dueSeconds: number;
   #latest: string | undefined;
@@ -68,7 +69,7 @@ export class Progress {
 
   #tell(): void {
     if (this.#latest === undefined) return;
-    const seconds = (performance.now() - this.#started) / milliseconds;
+    const seconds = (steadyMilliseconds() - this.#started) / milliseconds;
     if (seconds >= this.#dueSeconds) {
       if (this.#screen.isTerminal) return this.#overwrite(this.#latest);
       this.#screen.log(`after ${Math.floor(seconds)} s: ${this.#latest}`);

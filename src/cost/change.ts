@@ -57,11 +57,9 @@ export function isForward({ features: before }: Sketch, { features: after }: Ske
 /** The same whichever side is named first. */
 export function changeFeatures(before: ChangedSide, after: ChangedSide): number[] {
   const [from, to] = isForward(before.sketch, after.sketch) ? [before, after] : [after, before];
-  return [
-    ...from.sketch.features,
-    ...to.sketch.features.map((feature, index) => feature - (from.sketch.features[index] ?? 0)),
-    Math.log(to.once / from.once),
-    Math.log(from.above),
-    Math.log(to.above),
-  ];
+  const [own, others] = [from.sketch.features, to.sketch.features];
+  const features = own.slice();
+  for (let at = 0; at < others.length; at++) features.push((others[at] ?? 0) - (own[at] ?? 0));
+  features.push(Math.log(to.once / from.once), Math.log(from.above), Math.log(to.above));
+  return features;
 }

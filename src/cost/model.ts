@@ -140,7 +140,7 @@ class FittedCostModel implements CostModel {
     return isUnmeasured(target.precision) ? "datasheet" : this.#fitOf(target).kinship;
   }
 
-  estimate(work: Work<number>, target: Target, detail: WorkDetail = {}): Estimate {
+  estimate(work: Work<number>, target: Target, detail: WorkDetail = noDetail): Estimate {
     const evaluation = this.#evaluate(work, target, detail);
     evaluation.estimate ??= new LazyEstimate(evaluation, work);
     return evaluation.estimate;
@@ -174,7 +174,10 @@ class FittedCostModel implements CostModel {
   #evaluate(work: Work<number>, target: Target, detail: WorkDetail): Evaluation {
     const before = this.#recent.get(work);
     if (before !== undefined)
-      for (const asked of before) if (isSame(asked, target, detail)) return asked.evaluation;
+      for (let at = 0; at < before.length; at++) {
+        const asked = before[at];
+        if (asked !== undefined && isSame(asked, target, detail)) return asked.evaluation;
+      }
     const evaluation = this.#lookUp(work, target, detail);
     const asked = { target, detail, evaluation };
     if (before !== undefined && before.length < maxTargets) {
@@ -334,6 +337,6 @@ function keyOf(work: Work<number>, { gpu, stack, precision }: Target, detail: Wo
   // Entries would make two arrays of every field.
   const fields = work as unknown as Readonly<Record<string, unknown>>;
   for (const name in fields) key += `;${name}=${fields[name]}`;
-  for (const [name, value] of Object.entries(detail)) key += `;${name}=${value}`;
+  if (detail !== noDetail) for (const [name, value] of Object.entries(detail)) key += `;${name}=${value}`;
   return key;
 }

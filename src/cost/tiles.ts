@@ -33,21 +33,28 @@ export interface TilePlan {
   readonly waves: number;
 }
 
-const tileShapes: readonly (readonly [m: number, n: number])[] = [
-  [64, 16],
-  [64, 32],
-  [64, 64],
-  [128, 32],
-  [64, 128],
-  [128, 64],
-  [128, 128],
-  [64, 256],
-  [256, 64],
-  [128, 256],
-  [256, 128],
-];
+interface TileShape {
+  readonly m: number;
+  readonly n: number;
+}
 
-const splits = [1, 2, 4, 8, 16, 32] as const;
+const tileShapes: readonly TileShape[] = [
+  { m: 64, n: 16 },
+  { m: 64, n: 32 },
+  { m: 64, n: 64 },
+  { m: 128, n: 32 },
+  { m: 64, n: 128 },
+  { m: 128, n: 64 },
+  { m: 128, n: 128 },
+  { m: 64, n: 256 },
+  { m: 256, n: 64 },
+  { m: 128, n: 256 },
+  { m: 256, n: 128 },
+];
+const noTile: TileShape = { m: 1, n: 1 };
+
+/** Along K, in powers of two. */
+const mostSplits = 32;
 
 /** K elements a pipeline stage takes. */
 const stageBytes = 128;
@@ -63,11 +70,13 @@ export function planTiles(
   const allStages = Math.ceil(k / stage);
   const multiplyPerCell = (2 * stage * machine.sms) / (machine.flops * c.peakShare);
   const feedPerLine = (stageBytes * machine.sms) / (machine.l2 * c.feedShare);
-  let best = { microseconds: Number.POSITIVE_INFINITY, tileM: 0, tileN: 0, split: 1, waves: 1 };
-  for (const [tileM, tileN] of tileShapes) {
+  let best: TilePlan = { microseconds: Number.POSITIVE_INFINITY, tileM: 0, tileN: 0, split: 1, waves: 1 };
+  // By index: of all that a lint does with a product this is done most often.
+  for (let shape = 0; shape < tileShapes.length; shape++) {
+    const { m: tileM, n: tileN } = tileShapes[shape] ?? noTile;
     const tiles = Math.ceil(m / tileM) * Math.ceil(n / tileN) * batch;
     const perStage = Math.max(multiplyPerCell * tileM * tileN, feedPerLine * (tileM + tileN)) * slowdown;
-    for (const split of splits) {
+    for (let split = 1; split <= mostSplits; split *= 2) {
       const stages = Math.ceil(allStages / split);
       if (split > 1 && stages < 4) break;
       const waves = Math.ceil((tiles * split) / machine.sms);
@@ -79,16 +88,20 @@ export function planTiles(
   return best;
 }
 
+/** In this order: a fit knows them by their place. */
+const shapesTold: readonly TileShape[] = [
+  { m: 64, n: 64 },
+  { m: 128, n: 64 },
+  { m: 128, n: 128 },
+  { m: 128, n: 256 },
+  { m: 64, n: 256 },
+];
+
 /** For the residual: how well fixed tile shapes fit, whichever the library takes. */
 export function tileFeatures({ batch, m, n }: TiledProduct, sms: number): number[] {
   const features: number[] = [];
-  for (const [tileM, tileN] of [
-    [64, 64],
-    [128, 64],
-    [128, 128],
-    [128, 256],
-    [64, 256],
-  ] as const) {
+  for (let shape = 0; shape < shapesTold.length; shape++) {
+    const { m: tileM, n: tileN } = shapesTold[shape] ?? noTile;
     const tiles = Math.ceil(m / tileM) * Math.ceil(n / tileN) * batch;
     const waves = tiles / sms;
     features.push(Math.log2(waves), Math.ceil(waves) / waves, (m * n * batch) / (tiles * tileM * tileN));

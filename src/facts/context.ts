@@ -126,8 +126,11 @@ export class NodeContext implements WorkContext {
   }
 
   #find(name: string): AttributeValue | undefined {
-    for (const attribute of this.node.attributes) {
-      if (attribute.name === name) return resolveAttribute(attribute, this.scope)?.value;
+    const { attributes } = this.node;
+    // By index: operators ask for several, of every node.
+    for (let at = 0; at < attributes.length; at++) {
+      const attribute = attributes[at];
+      if (attribute?.name === name) return resolveAttribute(attribute, this.scope)?.value;
     }
     return undefined;
   }

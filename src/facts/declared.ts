@@ -95,7 +95,8 @@ function fillShape(
   bindings: Bindings,
 ): Shape | undefined {
   let filled: Dim[] | undefined = inferred === undefined ? declared.map(() => unknownDim()) : undefined;
-  for (const [axis, stated] of declared.entries()) {
+  for (let axis = 0; axis < declared.length; axis++) {
+    const stated = declared[axis] ?? unknownDim();
     const known = inferred?.[axis];
     if (known !== undefined && !isUnknown(known)) continue;
     // An axis the file leaves open carries a name made from the value's: on an intermediate value it tells nothing.

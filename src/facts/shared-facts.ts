@@ -9,7 +9,8 @@ export class FactPool {
     // Asking for the elements of a stored tensor would read them.
     if (fact?.kind !== "tensor" || fact.shape === undefined || "elements" in fact) return fact;
     let key: string = fact.dtype ?? "?";
-    for (const dim of fact.shape) {
+    for (let axis = 0; axis < fact.shape.length; axis++) {
+      const dim = fact.shape[axis];
       if (typeof dim !== "number") return fact;
       key += `,${dim}`;
     }

@@ -4,8 +4,9 @@
  * of the model before, every read would do again what all earlier rounds have done.
  */
 import { Buffer } from "node:buffer";
-import { readRange } from "../wire/source.ts";
-import type { Segment } from "../wire/splice.ts";
+import { isLarge } from "../wire/segments.ts";
+import { type ByteSource, readRange } from "../wire/source.ts";
+import { lengthOf, type Segment } from "../wire/splice.ts";
 
 /** Larger pieces are read where they are, a part at a time. */
 const smallBytes = 64 << 10;
@@ -14,7 +15,7 @@ const blockBytes = 1 << 20;
 /** Of all blocks together; what is behind stays in pieces. */
 const mostBytes = 256 << 20;
 
-/** Segments with the same bytes. Reads the small ones, and throws what reading them throws. */
+/** Segments with the same bytes. Reads the small ones, and throws what reading them throws; what has to be computed for that only where it is next to nothing. */
 export function compact(segments: readonly Segment[]): Segment[] {
   const compacted: Segment[] = [];
   let pending: Uint8Array[] = [];
@@ -25,10 +26,12 @@ export function compact(segments: readonly Segment[]): Segment[] {
     pendingBytes = 0;
   };
   for (const segment of segments) {
-    const length = segment.kind === "bytes" ? segment.bytes.length : segment.length;
-    if (length > smallBytes || totalBytes + length > mostBytes) {
+    const length = lengthOf(segment);
+    const isKept = length <= smallBytes && totalBytes + length <= mostBytes;
+    if (!isKept || isLarge(segment)) {
       flush();
-      compacted.push(segment);
+      compacted.push(isKept ? computedOnce(segment) : segment);
+      if (isKept) totalBytes += length;
       continue;
     }
     pending.push(
@@ -40,4 +43,22 @@ export function compact(segments: readonly Segment[]): Segment[] {
   }
   flush();
   return compacted;
+}
+
+/** Computed when somebody asks for it, if anybody does, and then kept. */
+function computedOnce(segment: Segment): Segment {
+  if (segment.kind === "bytes") return segment;
+  const { source, offset, length } = segment;
+  let bytes: Uint8Array | undefined;
+  const once: ByteSource = {
+    name: source.name,
+    size: length,
+    isComputed: true,
+    readInto: (from, target) => {
+      bytes ??= readRange(source, offset, length);
+      target.set(bytes.subarray(from, from + target.length));
+    },
+    close: () => {},
+  };
+  return { kind: "copy", source: once, offset: 0, length };
 }

@@ -1,4 +1,6 @@
 /** @file What a pass is told of the model that it runs on. */
+
+import { once } from "../ir/once.ts";
 import type { OpenModel } from "../onnx/read-model.ts";
 import { tensorBytes } from "../onnx/tensor-bytes.ts";
 import { padLack } from "../passes/align/pad-lack.ts";
@@ -23,11 +25,14 @@ export function contextOf(
 ): PassContext {
   const { target, options, leaveOut } = settings;
   const workload = priced(model, settings);
+  const traffic = once(() => trafficOf(workload));
   return {
     model,
     facts: unboundFacts(workload),
     products: workload.products,
-    traffic: trafficOf(workload),
+    get traffic() {
+      return traffic();
+    },
     target,
     options,
     pricing: pricingOf(workload, settings),
@@ -45,7 +50,7 @@ export function contextOf(
 }
 
 export function pricingOf(
-  { timeline, bindings }: Workload,
+  workload: Pick<Workload, "timeline" | "bindings">,
   {
     target,
     cost,
@@ -62,9 +67,13 @@ export function pricingOf(
     cannotPad: (dtype) => padLack(dtype, target),
     uncertainty: (changes) => uncertaintyOf(changes, { target, cost }),
     mustGain: onlyWhereFaster === true,
-    bindings,
-    modelMicroseconds: timeline.microseconds,
-    leastMicroseconds: minSaving * timeline.microseconds,
+    bindings: workload.bindings,
+    get modelMicroseconds() {
+      return workload.timeline.microseconds;
+    },
+    get leastMicroseconds() {
+      return minSaving * workload.timeline.microseconds;
+    },
   };
 }
 

@@ -171,6 +171,7 @@ function soleAtom(dim: Dim): Atom | undefined {
 
 /** The value of a dim with symbols bound; `undefined` where it depends on an unknown or an unbound symbol. */
 export function evaluateDim(dim: Dim, bindings: ReadonlyMap<string, number>): number | undefined {
+  if (typeof dim === "number") return dim;
   const value = substituteDim(dim, (name) => bindings.get(name));
   return typeof value === "number" ? value : undefined;
 }

@@ -99,16 +99,32 @@ export function mulDims(a: Dim, b: Dim): Dim {
   if (a === 0 || b === 0) return 0;
   if (a === 1) return b;
   if (b === 1) return a;
+  if (typeof b === "number") return scaled(a, b);
+  if (typeof a === "number") return scaled(b, a);
   const left = termsOf(a);
   const right = termsOf(b);
   if (left.length * right.length > maxTerms * maxTerms) return unknownDim();
   return normalize(left.flatMap((x) => right.map((y) => multiplyTerms(x, y))));
 }
 
+/** Its terms stay as many, and in their order. */
+function scaled(dim: Dim, factor: number): Dim {
+  const terms = termsOf(dim).map((term) => ({ ...term, coefficient: term.coefficient * factor }));
+  if (!terms.every(({ coefficient }) => Number.isSafeInteger(coefficient))) return unknownDim();
+  const result = new SymbolicDim(terms);
+  return result.key.length > maxKeyLength ? unknownDim() : result;
+}
+
 export function product(dims: readonly Dim[]): Dim {
-  let result: Dim = 1;
-  for (const dim of dims) result = mulDims(result, dim);
-  return result;
+  // Numbers first: each of them would make another expression.
+  let numbers: Dim = 1;
+  let open: Dim = 1;
+  for (let at = 0; at < dims.length; at++) {
+    const dim = dims[at] ?? 1;
+    if (typeof dim === "number") numbers = mulDims(numbers, dim);
+    else open = mulDims(open, dim);
+  }
+  return mulDims(open, numbers);
 }
 
 function exact(value: number): Dim {

@@ -11,7 +11,7 @@ import type { Worker } from "node:worker_threads";
 import { InputError } from "../ir/errors.ts";
 import { bytesText, memoryShare } from "../ir/memory.ts";
 import { forgetStopped, stoppedIn } from "../ir/running.ts";
-import { timerMilliseconds } from "../ir/time.ts";
+import { steadyMilliseconds, timerMilliseconds } from "../ir/time.ts";
 import { liveBound, oldSpaceBytes } from "./heap.ts";
 import { type OnRead, ReadTooMuch } from "./reading.ts";
 import { threads } from "./threads.ts";
@@ -103,7 +103,7 @@ export class Guard {
     this.#task = task;
     this.#seconds = secondsFor(task);
     this.#memoryBytes = task.memoryBytes ?? memoryShare();
-    this.#end = performance.now() + 1000 * this.#seconds;
+    this.#end = steadyMilliseconds() + 1000 * this.#seconds;
   }
 
   /** For a child process, where the user set a limit; undefined leaves it the child's own. */
@@ -112,7 +112,7 @@ export class Guard {
   }
 
   get #millisecondsLeft(): number {
-    return this.#end - performance.now();
+    return this.#end - steadyMilliseconds();
   }
 
   /**

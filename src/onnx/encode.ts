@@ -115,6 +115,7 @@ export function asSource({ bytes }: TensorSpec): ByteSource {
   return {
     name: "tensor",
     size: bytes.size,
+    isComputed: true,
     readInto: (offset, target) => bytes.readInto(offset, target),
     close: () => {},
   };

@@ -121,8 +121,30 @@ export function isRandom({ domain, opType }: Node): boolean {
   return findOp(domain, opType)?.random === "always";
 }
 
-/** Whether the node is of ai.onnx, and of one of these types. */
-export function isOp(node: Node | undefined, ...types: readonly string[]): boolean {
+/** Whether the node is of ai.onnx, and of one of these types. Each a parameter: asked of every node many times, and a list of them would be made each time. */
+export function isOp(
+  node: Node | undefined,
+  type: string,
+  second?: string,
+  third?: string,
+  fourth?: string,
+  fifth?: string,
+  sixth?: string,
+): boolean {
+  if (node?.domain !== "") return false;
+  const { opType } = node;
+  return (
+    opType === type ||
+    opType === second ||
+    opType === third ||
+    opType === fourth ||
+    opType === fifth ||
+    opType === sixth
+  );
+}
+
+/** The same of a list. */
+export function isOneOf(node: Node | undefined, types: readonly string[]): boolean {
   return node?.domain === "" && types.includes(node.opType);
 }
 

@@ -112,8 +112,10 @@ export function unify(a: Dim, b: Dim, what: string): Dim {
 
 /** Elements of a shape of plain numbers; undefined otherwise. */
 export function sizeOf(shape: Shape | undefined): number | undefined {
+  if (shape === undefined) return undefined;
   let size = 1;
-  for (const dim of shape ?? [undefined]) {
+  for (let axis = 0; axis < shape.length; axis++) {
+    const dim = shape[axis];
     if (typeof dim !== "number") return undefined;
     size *= dim;
   }

@@ -3,8 +3,9 @@ import { WireError } from "./error.ts";
 import type { ByteSource } from "./source.ts";
 import { lengthOf, type Segment, segmentsLength } from "./splice.ts";
 
-/** Longer ones, as weights are, are read where somebody asks for what is in them, and not ahead. */
 const largeBytes = 64 << 10;
+/** Of what is computed as it is read. */
+const largeComputedBytes = 256;
 
 /** The concatenation of segments. Closing it leaves the sources of its copies open. */
 export class SegmentSource implements ByteSource {
@@ -75,6 +76,8 @@ export class SegmentSource implements ByteSource {
   }
 }
 
-function isLarge(segment: Segment): boolean {
-  return segment.kind === "copy" && segment.length > largeBytes;
+/** Weights are: they are read where somebody asks for what is in them, and not ahead. */
+export function isLarge(segment: Segment): boolean {
+  if (segment.kind === "bytes") return false;
+  return segment.length > (segment.source.isComputed === true ? largeComputedBytes : largeBytes);
 }

@@ -13,6 +13,8 @@ export interface ByteSource {
    * number where it is left out.
    */
   ahead?(offset: number): number;
+  /** Set where reading computes what is read. */
+  readonly isComputed?: true;
   close(): void;
 }
 

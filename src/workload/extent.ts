@@ -19,14 +19,16 @@ export interface Extent {
 /** Undefined where a value is no tensor, or its type or size is not known. */
 export function extentOf(fact: Fact | undefined, bindings: ReadonlyMap<string, number>): Extent | undefined {
   if (fact?.kind !== "tensor" || fact.dtype === undefined || fact.shape === undefined) return undefined;
-  let [elements, columns] = [1, 1];
-  for (const dim of fact.shape) {
-    const size = evaluateDim(dim, bindings);
+  const { dtype, shape } = fact;
+  let elements = 1;
+  let columns = 1;
+  // By index: asked of every value, again and again.
+  for (let axis = 0; axis < shape.length; axis++) {
+    const size = evaluateDim(shape[axis] ?? 1, bindings);
     if (size === undefined) return undefined;
     elements *= size;
     columns = size;
   }
-  const { dtype, shape } = fact;
   return { elements, columns, rank: shape.length, bytes: bytesOf(dtype, elements), dtype };
 }
 

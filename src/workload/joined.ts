@@ -44,6 +44,6 @@ export function joinedKernels(
 }
 
 /** A kernel of one node, which is one of another operator now. */
-function becomes({ nodes: [from, ...more] }: Step, { nodes: [to, ...others] }: Step): boolean {
-  return more.length === 0 && others.length === 0 && from?.opType !== to?.opType;
+function becomes({ nodes: from }: Step, { nodes: to }: Step): boolean {
+  return from.length <= 1 && to.length <= 1 && from[0]?.opType !== to[0]?.opType;
 }

@@ -100,9 +100,15 @@ interface Paired {
 function pairedInPlace(before: readonly Step[], after: readonly Step[]): Paired | undefined {
   if (before.length !== after.length) return undefined;
   const pairs: Pair[] = [];
-  for (const [index, step] of before.entries()) {
+  for (let index = 0; index < before.length; index++) {
+    const step = before[index];
     const other = after[index];
-    if (other?.nodes !== step.nodes || other.scope !== step.scope || kindOf(other) !== kindOf(step))
+    if (
+      step === undefined ||
+      other?.nodes !== step.nodes ||
+      other.scope !== step.scope ||
+      kindOf(other) !== kindOf(step)
+    )
       return undefined;
     pairs.push({ before: step, after: other });
   }

@@ -109,7 +109,8 @@ export function chainWork(
   }
   let largest: Extent | undefined;
   for (const { outputs } of nodes) {
-    for (const output of outputs) {
+    for (let at = 0; at < outputs.length; at++) {
+      const output = outputs[at];
       const extent = output === undefined ? undefined : extentOf(scope.fact(output), bindings);
       if (output === undefined || extent === undefined) continue;
       if (extent.elements >= (largest?.elements ?? 0)) largest = extent;
@@ -140,7 +141,8 @@ export function readsOf(
   /** What is taken of each; undefined where somebody reads all of it. */
   const takenOf = new Map<Value, Value[] | undefined>();
   for (const node of nodes) {
-    for (const [at, input] of node.inputs.entries()) {
+    for (let at = 0; at < node.inputs.length; at++) {
+      const input = node.inputs[at];
       if (input === undefined || (input.producer !== undefined && inside.has(input.producer))) continue;
       const before = takenOf.has(input) ? takenOf.get(input) : [];
       takenOf.set(input, before && takesFrom(node, at) ? [...before, ...outputsOf(node)] : undefined);

@@ -14,6 +14,7 @@ import type { Target } from "../hardware/target.ts";
 import { evaluateDim } from "../ir/dim.ts";
 import type { Half } from "../ir/fix-command.ts";
 import type { Model } from "../ir/model.ts";
+import { once } from "../ir/once.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork, isNothing } from "../ops/work.ts";
 import { asBroughtToHalf, asStoredTarget } from "./already-half.ts";
@@ -87,8 +88,22 @@ export function priceFacts(facts: Facts, settings: PriceSettings): Workload {
   const isUnstored = asked.precision === settings.unstored || isQuantized();
   const target = isUnstored ? asStoredTarget(asked) : asBroughtToHalf(asked, found, timeOf);
   const products = costedOn(target);
-  const timeline = ofDearerBranches(buildTimeline({ facts, products, bindings, target, cost }), facts);
-  const workload = { model, facts, target, bindings, products, unresolved, timeline, timelineOf };
+  // Of a model between two passes only products are asked for.
+  const timeline = once(() =>
+    ofDearerBranches(buildTimeline({ facts, products, bindings, target, cost }), facts),
+  );
+  const workload = {
+    model,
+    facts,
+    target,
+    bindings,
+    products,
+    unresolved,
+    get timeline() {
+      return timeline();
+    },
+    timelineOf,
+  };
   const own = timelineOf?.(workload);
   return own === undefined ? workload : { ...workload, ...timedBy(own, products) };
 }

@@ -2,7 +2,7 @@
 import type { Scope } from "../facts/scope.ts";
 import type { DType } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { isOp } from "../ops/ask.ts";
+import { isOneOf } from "../ops/ask.ts";
 import type { Emitted } from "../ops/emitted.ts";
 import type { TrafficWork } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
@@ -55,7 +55,7 @@ export class WrittenGraph {
 
   /** In graph order, without what is computed ahead of time. */
   nodes(...types: readonly string[]): Node[] {
-    return this.scope.graph.nodes.filter((node) => isOp(node, ...types) && !this.#constants.has(node));
+    return this.scope.graph.nodes.filter((node) => isOneOf(node, types) && !this.#constants.has(node));
   }
 
   readersOf(value: Value): Node[] {
@@ -66,7 +66,7 @@ export class WrittenGraph {
   readerOf(value: Value | undefined, ...types: readonly string[]): Node | undefined {
     if (value === undefined || value.isOutput) return undefined;
     const [reader, ...others] = this.readersOf(value);
-    return others.length === 0 && reader?.graph === this.scope.graph && isOp(reader, ...types)
+    return others.length === 0 && reader?.graph === this.scope.graph && isOneOf(reader, types)
       ? reader
       : undefined;
   }
@@ -74,7 +74,7 @@ export class WrittenGraph {
   /** The node that computes a value, where it is of one of these types and of this graph. */
   makerOf(value: Value | undefined, ...types: readonly string[]): Node | undefined {
     const maker = value?.producer;
-    return maker?.graph === this.scope.graph && isOp(maker, ...types) ? maker : undefined;
+    return maker?.graph === this.scope.graph && isOneOf(maker, types) ? maker : undefined;
   }
 
   /** The same in every run. */

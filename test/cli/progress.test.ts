@@ -8,7 +8,7 @@ import { complain } from "../../src/cli/stderr.ts";
 import { temporaryFolder } from "./models.ts";
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "hrtime"] });
 });
 afterEach(() => {
   vi.useRealTimers();

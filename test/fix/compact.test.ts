@@ -73,4 +73,29 @@ describe("compact", () => {
       { kind: "bytes", bytes: Buffer.of(1, 2) },
     ]);
   });
+
+  it("computes what has to be computed when it is asked for, and once", () => {
+    let reads = 0;
+    const source: ByteSource = {
+      name: "computed",
+      size: 20_000,
+      isComputed: true,
+      readInto: (offset, target) => {
+        reads += 1;
+        target.forEach((_, at) => {
+          target[at] = (offset + at) & 255;
+        });
+      },
+      close: () => {},
+    };
+    const compacted = compact([
+      { kind: "bytes", bytes: Uint8Array.of(1) },
+      { kind: "copy", source, offset: 3, length: 10_000 },
+      { kind: "copy", source, offset: 0, length: 8 },
+    ]);
+    expect(reads).toBe(1);
+    for (let round = 0; round < 2; round++)
+      expect(joinSegments(compacted).subarray(0, 5)).toEqual(Buffer.of(1, 3, 4, 5, 6));
+    expect(reads).toBe(2);
+  });
 });

@@ -10,6 +10,7 @@ import {
   maxDims,
   minDims,
   mulDims,
+  product,
   subDims,
   symbol,
   unknownDim,
@@ -75,6 +76,18 @@ test("an expression evaluates to what its parts compute, for every size", () => 
     { numRuns: 3000 },
   );
   expect(evaluated).toBeGreaterThan(2000);
+});
+
+test("a product is what its factors are one after another, in the same form", () => {
+  fc.assert(
+    fc.property(fc.array(expression, { maxLength: 5 }), (factors) => {
+      const dims = factors.map(({ dim }) => dim);
+      const expected = dims.reduce<Dim>((whole, dim) => mulDims(whole, dim), 1);
+      const found = product(dims);
+      if (isUnknown(expected) || isUnknown(found)) return;
+      expect(String(found)).toBe(String(expected));
+    }),
+  );
 });
 
 describe("one form for equal sizes", () => {

@@ -25,7 +25,8 @@ export function folded(fact: TensorFact): Folded | undefined {
 /** The element at a position (one index an axis); unknown outside the tensor. */
 export function elementAt(source: Folded, position: readonly number[]): Dim {
   let offset = 0;
-  for (const [axis, index] of position.entries()) {
+  for (let axis = 0; axis < position.length; axis++) {
+    const index = position[axis] ?? 0;
     const size = source.shape[axis] ?? 0;
     if (index < 0 || index >= size) return unknownDim();
     offset += index * (source.strides[axis] ?? 0);

@@ -8,6 +8,7 @@ import type { Atom, PaddedSizes } from "../../ir/axis.ts";
 import { DisjointSets } from "../../ir/disjoint-sets.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
+import { once } from "../../ir/once.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { TrafficStep } from "../../workload/timeline.ts";
 import type { PassContext, Pricing } from "../pass.ts";
@@ -52,7 +53,7 @@ export function choosePadding(
   return { sizes, components };
 }
 
-/** One for every set of atoms that meet in products. */
+/** One for every set of atoms that meet in products. What it takes to solve one is worked out when it is. */
 export function problemsOf(
   relations: Relations,
   atoms: ReadonlySet<Atom>,
@@ -79,8 +80,10 @@ export function problemsOf(
     for (const atom of own) problem.atoms.add(atom);
     problem.products.set(product, own);
   }
-  const { traffic: between, edges: conversions } = surroundingsOf(relations, traffic);
-  const around = { traffic: between, edges: edges ? conversions : new Map<Atom, readonly Value[]>() };
+  const around = once(() => {
+    const all = surroundingsOf(relations, traffic);
+    return edges ? all : { ...all, edges: new Map<Atom, readonly Value[]>() };
+  });
   return [...problems.values()].map(
     (problem) =>
       new Problem(relations, problem.atoms, problem.products, around, pricing, {

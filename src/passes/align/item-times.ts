@@ -106,7 +106,9 @@ class SizedTime extends KnownTime {
   protected override key(): Key {
     if (this.#axes.length > mostDigits) return this.#text();
     let key = 0;
-    for (const { size } of this.#axes) {
+    // By index: a search asks for the times of all that it moves, again and again.
+    for (let at = 0; at < this.#axes.length; at++) {
+      const size = this.#axes[at]?.size ?? 0;
       if (size >= digit) return this.#text();
       key = key * digit + size;
     }

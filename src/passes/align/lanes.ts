@@ -144,8 +144,11 @@ class Positions {
     const known = this.#known.get(value);
     if (known !== undefined) return known;
     const positions = new Map<Atom, number[]>();
-    for (const [position, axis] of (this.#relations.axesOf(value) ?? []).entries())
-      for (const atom of atomsOf(axis)) push(positions, atom, position);
+    const axes = this.#relations.axesOf(value) ?? [];
+    for (let position = 0; position < axes.length; position++) {
+      const axis = axes[position];
+      for (const atom of axis === undefined ? [] : atomsOf(axis)) push(positions, atom, position);
+    }
     this.#known.set(value, positions);
     return positions;
   }

@@ -5,6 +5,7 @@
 import type { Atom, PaddedSizes } from "../../ir/axis.ts";
 import { push } from "../../ir/group.ts";
 import type { Value } from "../../ir/model.ts";
+import { once } from "../../ir/once.ts";
 import type { CostedProduct } from "../../workload/product.ts";
 import type { TrafficStep } from "../../workload/timeline.ts";
 import type { Pricing } from "../pass.ts";
@@ -43,6 +44,13 @@ const nearlyAll = 0.97;
 const least = 1e-9;
 const none: ReadonlyMap<Atom, number> = new Map();
 
+/** Times that follow the sizes of the moment, each in the order in which it is added up. */
+interface Priced {
+  /** Of what has an atom. */
+  readonly having: ReadonlyMap<Atom, readonly Time[]>;
+  readonly all: readonly Time[];
+}
+
 interface Found {
   readonly sizes: PaddedSizes;
   readonly cost: number;
@@ -53,7 +61,7 @@ export class Problem {
   readonly #atoms: readonly Atom[];
   readonly #products: readonly CostedProduct[];
   readonly #atomsOf: ReadonlyMap<CostedProduct, readonly Atom[]>;
-  readonly #around: Surroundings;
+  readonly #around: () => Surroundings;
   readonly #pricing: Pricing;
   readonly #times: ItemTimes;
   /** What is known to save something. */
@@ -61,9 +69,7 @@ export class Problem {
   readonly #live = new LiveSizes();
   /** The time of each product, step and edge at the sizes of the moment. */
   readonly #timeOf = new Map<CostedProduct | TrafficStep | Value, Time>();
-  /** Of what has an atom, and of everything, in the order in which it is added up. */
-  readonly #timesOf = new Map<Atom, readonly Time[]>();
-  readonly #allTimes: readonly Time[];
+  readonly #priced: () => Priced;
   readonly #candidates: ReadonlyMap<Atom, readonly number[]>;
   /** Atoms with more than one size to choose from. */
   readonly #movable: readonly Atom[];
@@ -73,7 +79,7 @@ export class Problem {
     relations: Relations,
     atoms: ReadonlySet<Atom>,
     products: ReadonlyMap<CostedProduct, readonly Atom[]>,
-    around: Surroundings,
+    around: () => Surroundings,
     pricing: Pricing,
     { times, start }: { readonly times: ItemTimes; readonly start?: PaddedSizes | undefined },
   ) {
@@ -87,15 +93,12 @@ export class Problem {
     this.#start = start;
     this.#candidates = new Map(this.#atoms.map((atom) => [atom, candidatesOf(atom.size)]));
     this.#movable = this.#atoms.filter((atom) => this.#candidatesOf(atom).length > 1);
-    if (this.#movable.length === 0) {
-      this.#allTimes = [];
-      return;
-    }
-    const productsOf = new Map<Atom, CostedProduct[]>();
-    for (const [product, own] of products) for (const atom of own) push(productsOf, atom, product);
-    for (const atom of this.#atoms)
-      this.#timesOf.set(atom, this.#timesOfOne(productsOf.get(atom) ?? [], atom));
-    this.#allTimes = this.#timesOfAll();
+    this.#priced = once(() => this.#timesOfThese());
+  }
+
+  /** Of these, each with those of the atoms that it has. */
+  get products(): readonly CostedProduct[] {
+    return this.#products;
   }
 
   solve(): Component {
@@ -227,7 +230,7 @@ export class Problem {
       for (const atom of this.#movable) moved = this.#improve(atom) || moved;
       if (!moved) break;
     }
-    return { sizes: new Map(this.#live.sizes), cost: sumOf(this.#allTimes) };
+    return { sizes: new Map(this.#live.sizes), cost: sumOf(this.#priced().all) };
   }
 
   #improve(atom: Atom): boolean {
@@ -290,25 +293,35 @@ export class Problem {
 
   #cost(sizes: PaddedSizes): number {
     this.#live.assign(sizes);
-    return sumOf(this.#allTimes);
+    return sumOf(this.#priced().all);
   }
 
   #costAround(atom: Atom): number {
-    return sumOf(this.#timesOf.get(atom) ?? []);
+    return sumOf(this.#priced().having.get(atom) ?? []);
+  }
+
+  #timesOfThese(): Priced {
+    const having = new Map<Atom, readonly Time[]>();
+    if (this.#movable.length === 0) return { having, all: [] };
+    const productsOf = new Map<Atom, CostedProduct[]>();
+    for (const [product, own] of this.#atomsOf) for (const atom of own) push(productsOf, atom, product);
+    for (const atom of this.#atoms) having.set(atom, this.#timesOfOne(productsOf.get(atom) ?? [], atom));
+    return { having, all: this.#timesOfAll() };
   }
 
   /** Products, then what else has the atom. */
   #timesOfOne(products: readonly CostedProduct[], atom: Atom): readonly Time[] {
     const times: Time[] = [];
     for (const product of products) times.push(this.#productTime(product));
-    for (const step of this.#around.traffic.get(atom) ?? []) times.push(this.#stepTime(step));
-    for (const value of this.#around.edges.get(atom) ?? []) times.push(this.#edgeTime(value));
+    const { traffic, edges } = this.#around();
+    for (const step of traffic.get(atom) ?? []) times.push(this.#stepTime(step));
+    for (const value of edges.get(atom) ?? []) times.push(this.#edgeTime(value));
     return times;
   }
 
   /** The same of all atoms, each once. */
   #timesOfAll(): readonly Time[] {
-    const { traffic, edges } = this.#around;
+    const { traffic, edges } = this.#around();
     const times = new Set(this.#products.map((product) => this.#productTime(product)));
     for (const atom of this.#atoms)
       for (const step of traffic.get(atom) ?? []) times.add(this.#stepTime(step));
@@ -337,6 +350,6 @@ export class Problem {
 
 function sumOf(times: readonly Time[]): number {
   let sum = 0;
-  for (const time of times) sum += time.microseconds();
+  for (let at = 0; at < times.length; at++) sum += times[at]?.microseconds() ?? 0;
   return sum;
 }

@@ -161,7 +161,8 @@ export class RelationBuilder {
   }
 
   #blockUnstated(node: Node): void {
-    for (const [index, value] of node.outputs.entries()) {
+    for (let index = 0; index < node.outputs.length; index++) {
+      const value = node.outputs[index];
       if (value !== undefined && this.#axes[value.id] === undefined) this.#blockOutput(value, node, index);
     }
   }
@@ -240,7 +241,9 @@ export class RelationBuilder {
   }
 
   #blockSymbols(value: Value, axes: readonly Axis[]): void {
-    for (const [index, dim] of (this.#scope.shape(value) ?? []).entries()) {
+    const shape = this.#scope.shape(value) ?? [];
+    for (let index = 0; index < shape.length; index++) {
+      const dim = shape[index] ?? 0;
       const axis = axes[index];
       if (axis !== undefined && typeof dim !== "number") this.solver.block(axis, symbolicSize(dim));
     }

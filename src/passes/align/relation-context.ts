@@ -64,7 +64,9 @@ export class RelationContext extends NodeContext implements AxisContext {
 
   /** An input whose axes its operator does not ask for is a parameter: a list of sizes, of axes, of scales. */
   blockUnread(): void {
-    for (const [index, value] of this.node.inputs.entries()) {
+    const { inputs } = this.node;
+    for (let index = 0; index < inputs.length; index++) {
+      const value = inputs[index];
       if (value !== undefined && !this.#read.has(index)) {
         this.#builder.block(value, this.#told("takes it as a parameter"));
       }

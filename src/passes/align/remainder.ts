@@ -68,24 +68,30 @@ export function explainer({
   const safe = safeRelations(facts);
   const { relations } = safe;
   if (leftOut !== undefined) blockLeftOut(partNames(work.products, relations), leftOut);
-  const place = { relations, atoms: freeAtoms(relations), work };
+  const place = once(() => ({ relations, atoms: freeAtoms(relations), work }));
   // What would be padded if any saving were enough, and if inputs and outputs of the model were padded for nothing.
   const unbounded = { ...pricing, leastMicroseconds: 0 };
   const times = new ItemTimes(relations, unbounded);
-  const paying = new Together(place, unbounded, { times }, told?.pricing);
-  const atEnds = once(() => new Together(place, unbounded, { edges: false, times }, told?.pricing));
+  const paying = once(() => new Together(place(), unbounded, { times }, told?.pricing));
+  const atEnds = once(() => new Together(place(), unbounded, { edges: false, times }, told?.pricing));
   const blockOn = blocksIn(safe, work, pricing);
   return (product) => {
     if (!product.scope.isMain) return elsewhere;
     // An axis that is forbidden says more than what another axis of the same product would save.
     const blocked = blockOn(product);
     if (blocked !== undefined) return blocked;
-    const component = paying.of(product);
-    if (component !== undefined && paying.isPadded(product))
+    const component = paying().of(product);
+    if (component !== undefined && paying().isPadded(product))
       return component.savesMicroseconds < pricing.leastMicroseconds
-        ? asPart(product, component, paying, (whole) => tooLittle(component, whole, pricing, told), accountOf)
+        ? asPart(
+            product,
+            component,
+            paying(),
+            (whole) => tooLittle(component, whole, pricing, told),
+            accountOf,
+          )
         : otherAxis;
-    for (const solved of [() => paying, atEnds]) {
+    for (const solved of [paying, atEnds]) {
       const unsure = solved().of(product);
       if (unsure?.isUncertain === true)
         return asPart(product, unsure, solved(), (whole) => mayBeNothing(unsure, whole, told));

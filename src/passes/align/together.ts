@@ -19,9 +19,9 @@ interface Place {
 export class Together {
   readonly #place: Place;
   readonly #pricing: Pricing;
-  readonly #components: readonly Component[];
   readonly #asTold: () => readonly Problem[];
-  readonly #byProduct = new Map<CostedProduct, Component>();
+  readonly #byProduct = new Map<CostedProduct, () => Component>();
+  readonly #placeOf = new Map<Component, number>();
   readonly #wholes = new Map<Component, Whole>();
 
   /** Padding is decided by `pricing`; `told`: what it saves is told in, where that is another. */
@@ -29,16 +29,24 @@ export class Together {
     const { relations, atoms, work } = place;
     this.#place = place;
     this.#pricing = pricing;
-    this.#components = problemsOf(relations, atoms, work, pricing, options).map((each) => each.solve());
-    for (const component of this.#components)
-      for (const product of component.products) this.#byProduct.set(product, component);
+    // Each is solved when one of its products is asked for: most are well aligned, and nobody asks.
+    for (const [at, problem] of problemsOf(relations, atoms, work, pricing, options).entries()) {
+      const solved = once(() => this.#solved(problem, at));
+      for (const product of problem.products) this.#byProduct.set(product, solved);
+    }
     // Of the same atoms, in the same order. Times by `pricing` are none of these.
     const { times: _, ...others } = options;
     this.#asTold = once(() => (told === undefined ? [] : problemsOf(relations, atoms, work, told, others)));
   }
 
+  #solved(problem: Problem, at: number): Component {
+    const component = problem.solve();
+    this.#placeOf.set(component, at);
+    return component;
+  }
+
   of(product: CostedProduct): Component | undefined {
-    return this.#byProduct.get(product);
+    return this.#byProduct.get(product)?.();
   }
 
   isPadded(product: CostedProduct): boolean {
@@ -50,7 +58,7 @@ export class Together {
   wholeOf(component: Component): Whole {
     const known = this.#wholes.get(component);
     if (known !== undefined) return known;
-    const told = this.#asTold()[this.#components.indexOf(component)];
+    const told = this.#asTold()[this.#placeOf.get(component) ?? -1];
     const whole = { microseconds: told?.savedBy(component.proposed) ?? component.savesMicroseconds };
     this.#wholes.set(component, whole);
     return whole;

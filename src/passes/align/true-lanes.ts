@@ -121,11 +121,13 @@ function laneBy(rule: LaneRule, context: LaneContext, output: number): Lane {
 
 /** One known number everywhere, or finite ones. */
 function laneOf(elements: readonly number[]): Lane {
-  const [first] = elements;
+  const first = elements[0];
   let isConstant = first !== undefined;
-  for (const element of elements) {
+  // By index: biases and norms of a whole model are read.
+  for (let at = 0; at < elements.length; at++) {
+    const element = elements[at];
     if (!Number.isFinite(element)) return unknownLane;
-    isConstant &&= element === first;
+    if (element !== first) isConstant = false;
   }
   return isConstant && first !== undefined ? constantLane(first) : finiteLane;
 }

@@ -3,8 +3,12 @@ import type { Graph, Node } from "../../ir/model.ts";
 
 /** Names of values of the node's own graph that its subgraphs read or give out. */
 export function capturesOf(node: Node): ReadonlySet<string> {
+  const { attributes } = node;
   let captures: Set<string> | undefined;
-  for (const { value } of node.attributes) {
+  // By index: asked of every node, of which few have a subgraph.
+  for (let at = 0; at < attributes.length; at++) {
+    const value = attributes[at]?.value;
+    if (value === undefined) continue;
     if (value.type !== "graph" && value.type !== "graphs") continue;
     captures ??= new Set();
     for (const graph of value.type === "graph" ? [value.graph] : value.graphs)

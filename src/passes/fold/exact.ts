@@ -11,7 +11,9 @@ import type { Draft } from "./draft.ts";
 export function doubtfulValues(draft: Draft): ReadonlySet<string> {
   const doubtful = new Set<string>();
   for (const node of draft.nodes) {
-    const inputs = [...draft.inputsOf(node), ...capturesOf(node)];
+    const captured = capturesOf(node);
+    const own = draft.inputsOf(node);
+    const inputs = captured.size === 0 ? own : [...own, ...captured];
     const isInDoubt = inputs.some(
       (name, index) => doubtful.has(name) || (isRounded(draft, name) && !isClamped(draft, node, index)),
     );

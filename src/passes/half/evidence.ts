@@ -2,7 +2,7 @@
 import { storedTensor } from "../../facts/stored.ts";
 import { pushAll } from "../../ir/lists.ts";
 import { labelOf, type Value } from "../../ir/model.ts";
-import { carriesElements, isDequantizing, isFilled, isOp, isSquare } from "../../ops/ask.ts";
+import { carriesElements, isDequantizing, isFilled, isOneOf, isOp, isSquare } from "../../ops/ask.ts";
 import type { PassContext } from "../pass.ts";
 import type { HalfType } from "./accepts.ts";
 import { inputsOf, originOf, outputsOf, readersOf } from "./follow.ts";
@@ -145,7 +145,7 @@ class Finder {
         const { node } = reader;
         const divides = isOp(node, "Div") && node.inputs[1] === value.value;
         const ends = divides || isOp(node, "Log");
-        const goesOn = carriesElements(node) || isOp(node, ...fineOps) || this.#meetsConstants(reader, value);
+        const goesOn = carriesElements(node) || isOneOf(node, fineOps) || this.#meetsConstants(reader, value);
         if (!(ends || goesOn) || !this.#keep(reader, reason)) continue;
         if (isOp(node, "Reciprocal")) this.#keepScaled(reader, reason);
         else if (goesOn) pushAll(pending, outputsOf(reader, this.#graph));
@@ -250,10 +250,12 @@ function isBias({ node, isProduct }: FloatNode, { value }: FloatValue): boolean 
   return isProduct && isOp(node, "Conv", "ConvTranspose", "Gemm") && node.inputs.indexOf(value) === 2;
 }
 
+const bounding = ["Clip", "Min", "Max", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"];
+
 /** An infinite bound bounds as well, and compares as well. */
 function isBounding({ node }: FloatNode, value: FloatValue): boolean {
   if (!value.isStored) return false;
-  return isOp(node, "Clip", "Min", "Max", "Less", "Greater", "LessOrEqual", "GreaterOrEqual");
+  return isOneOf(node, bounding);
 }
 
 function rounded(value: number): string {

@@ -31,11 +31,18 @@ function axisOf({ node, scope }: FloatNode, name: string, rank: number): number 
   return undefined;
 }
 
-/** Energy of each lane, and of what float16 makes of it, element by element in row-major order. */
+/**
+ * Energy of each lane, and of what float16 makes of it, element by element in row-major order; of a lane that cannot lose too much any more, of as much as
+ * tells that.
+ */
 export class LaneCount {
   readonly #inner: number;
   readonly #energy: Float64Array;
   readonly #lost: Float64Array;
+  /** A lane of more energy than that does not lose too much, whatever is in the rest of it. */
+  readonly #enough: number;
+  /** Lanes of less so far. */
+  #open: number;
   #lane = 0;
   #within = 0;
 
@@ -44,13 +51,17 @@ export class LaneCount {
     this.#inner = dims.slice(axis + 1).reduce((total, dim) => total * dim, 1);
     this.#energy = new Float64Array(lanes);
     this.#lost = new Float64Array(lanes);
+    this.#open = lanes;
+    const elements = dims.reduce((total, dim) => total * dim, 1) / lanes;
+    // Each loses half of the smallest number at the most. Twice that, for what rounding does to the sums.
+    this.#enough = (2 * elements * (smallest / 2) ** 2) / mostLost ** 2;
   }
 
   add(elements: Float32Array): void {
     // Elements that follow one another are of one lane, as many as there are behind its axis.
-    for (let index = 0; index < elements.length; ) {
+    for (let index = 0; index < elements.length && this.#open > 0; ) {
       const end = Math.min(elements.length, index + this.#inner - this.#within);
-      this.#addTo(this.#lane, elements, index, end);
+      if ((this.#energy[this.#lane] ?? 0) <= this.#enough) this.#addTo(this.#lane, elements, index, end);
       this.#within += end - index;
       index = end;
       if (this.#within < this.#inner) return;
@@ -61,13 +72,14 @@ export class LaneCount {
 
   #addTo(lane: number, elements: Float32Array, start: number, end: number): void {
     let [energy, lost] = [this.#energy[lane] ?? 0, this.#lost[lane] ?? 0];
-    for (let index = start; index < end; index++) {
+    for (let index = start; index < end && energy <= this.#enough; index++) {
       const size = Math.abs(elements[index] ?? 0);
       energy += size * size;
       if (size >= smallestNormal) continue;
       const error = size - Math.round(size / smallest) * smallest;
       lost += error * error;
     }
+    if (energy > this.#enough) this.#open -= 1;
     this.#energy[lane] = energy;
     this.#lost[lane] = lost;
   }

@@ -4,7 +4,7 @@ import type { Scope } from "../../facts/scope.ts";
 import { attributeOf, hasAttribute, stringOf } from "../../ir/attributes.ts";
 import { divideExactly, product } from "../../ir/dim.ts";
 import type { Node, Value } from "../../ir/model.ts";
-import { isOp, isSquare, traitsOf } from "../../ops/ask.ts";
+import { isOneOf, isOp, isSquare, traitsOf } from "../../ops/ask.ts";
 import { originOf } from "./follow.ts";
 import type { FloatNode } from "./graph.ts";
 
@@ -101,7 +101,7 @@ export function saturates(node: Node, isConstant: (value: Value) => boolean): bo
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (value.isOutput || value.consumers.length === 0) return false;
     for (const reader of value.consumers) {
-      if (isOp(reader, ...saturating)) continue;
+      if (isOneOf(reader, saturating)) continue;
       if (!isOp(reader, "Add", "Mul") || seen.size > 16) return false;
       const others = reader.inputs.filter((input) => input !== value);
       if (others.length !== 1) return false;
