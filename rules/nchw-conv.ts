@@ -19,7 +19,7 @@ import { defineRule } from "../src/lint/rule.ts";
  * subgraph, of three spatial axes), the finding says so, no command fixes it, and it is its author's.
  *
  * On `ort-cuda` no file decides the layout: ONNX Runtime turns a rewritten file back into NCHW before it runs. The saving is that of the provider
- * option `prefer_nhwc`, with the conversions that ONNX Runtime makes where something knows NCHW alone (one-dimensional convolutions are turned, too); no command makes it, and it is no more than a warning: whoever sets the option lints with `--stack ort-cuda-nhwc`.
+ * option `prefer_nhwc`, with the conversions that ONNX Runtime makes where something knows NCHW alone (those of one and of three axes are turned, too); no command makes it, and it is no more than a warning: whoever sets the option lints with `--stack ort-cuda-nhwc`.
  *
  * ## Why is this bad?
  * Tensor Core kernels read the channels of one position together, and want them contiguous. From NCHW a library

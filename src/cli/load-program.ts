@@ -4,6 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import * as nodeModule from "node:module";
+import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getHeapCodeStatistics, setFlagsFromString } from "node:v8";
@@ -15,8 +16,11 @@ import { keptCodePath, readKeptCode, writeKeptCode } from "./kept-code.ts";
  * V8 11 optimises a function that ran through 66 KiB of its bytecode. Most functions of a lint run for milliseconds: code optimised
  * for them, and again where their types widen, takes as long as the lint itself, in every worker thread. With this, what is hot for
  * longer is optimised a few milliseconds later. Later versions compile in steps of their own, and know no such flag.
+ *
+ * V8 optimises beside the thread that runs: where that is the only one, and another processor is idle, sooner is faster, up to this. Code is kept by the
+ * flags that there are, so that it is taken and given with those that threads have.
  */
-const laterOptimizing = { v8: "11.3.", flag: "--interrupt-budget=1000000" };
+const laterOptimizing = { v8: "11.3.", budgets: { alone: 300_000, besideOthers: 1_000_000 } } as const;
 
 /** By how much more a run must have compiled than the one that kept its code: the next run like it saves as much time as writing takes. */
 const leastGrowth = 1.05;
@@ -50,6 +54,7 @@ export function loadProgram<Program>(file: URL, { inThread = false } = {}): Load
     filename: path,
     ...(kept && { cachedData: kept.code }),
   });
+  if (!inThread && availableParallelism() > 1) setBudget(laterOptimizing.budgets.alone);
   const module = { exports: {} };
   script.runInThisContext()(module.exports, require, module, path, dirname(path), importModule);
   const keptBytes = script.cachedDataRejected === true ? undefined : kept?.compiledBytes;
@@ -63,14 +68,20 @@ export function loadProgram<Program>(file: URL, { inThread = false } = {}): Load
       const isSettled = keptBytes !== undefined && (kept?.ageMilliseconds ?? 0) > settledMilliseconds;
       if (isSettled && Math.random() * runsPerLook >= 1) return;
       const compiledBytes = inThread ? 0 : getHeapCodeStatistics().bytecode_and_metadata_size;
-      if (keptBytes === undefined || compiledBytes > leastGrowth * keptBytes)
-        writeKeptCode(keptPath, { code: script.createCachedData(), compiledBytes });
+      if (keptBytes !== undefined && compiledBytes <= leastGrowth * keptBytes) return;
+      optimizeLater();
+      writeKeptCode(keptPath, { code: script.createCachedData(), compiledBytes });
     },
   };
 }
 
 export function optimizeLater(): void {
-  if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(laterOptimizing.flag);
+  setBudget(laterOptimizing.budgets.besideOthers);
+}
+
+/** Of the whole process: a thread that begins decides for those that are there. */
+function setBudget(budget: number): void {
+  if (process.versions.v8.startsWith(laterOptimizing.v8)) setFlagsFromString(`--interrupt-budget=${budget}`);
 }
 
 const before = "(function(exports,require,module,__filename,__dirname,importByLoader){";

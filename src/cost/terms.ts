@@ -1,4 +1,5 @@
 /** @file The analytic terms of any work: which family's, with which coefficients. */
+import { lacksConvolutions } from "../hardware/ort-kernels.ts";
 import { choosesLayout } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import type { TrafficVariant, Work } from "../ops/work.ts";
@@ -60,10 +61,11 @@ export function sketch(
 
 /**
  * Where the stack chooses layouts, the file's costs nothing but conversions at the model's borders, which are small. What layouts make of FP64 was never
- * measured.
+ * measured. Where the stack has no kernel of it in NHWC, as BF16's on ONNX Runtime, nothing is turned.
  */
-function asChosen(work: Work<number>, { stack }: Target): Work<number> {
+function asChosen(work: Work<number>, { stack, precision }: Target): Work<number> {
   if (work.kind !== "conv") return work;
+  if (lacksConvolutions(stack.inPart[computeDtype(work.dtype, precision)])) return work;
   return choosesLayout(stack, work.kernel.length) || computeDtype(work.dtype, "as-is") === "fp64"
     ? { ...work, layout: "nhwc" }
     : work;

@@ -103,3 +103,8 @@ export const ortBfloat16 = {
 const { Conv: _conv, AveragePool: _pool, ...besideImages } = ortBfloat16;
 
 export const ortBfloat16Nhwc: KernelsSince = besideImages;
+
+/** Whether a stack whose kernels are these has none of convolutions in the type. */
+export function lacksConvolutions(since: KernelsSince | undefined): boolean {
+  return since !== undefined && !Object.hasOwn(since, "Conv");
+}

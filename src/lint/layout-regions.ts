@@ -92,13 +92,13 @@ class RegionFinder {
     return pattern === "elementwise" || pattern === "pool" || free[traitsOf(node)?.layout ?? "fixed"];
   }
 
-  /** Computed values of a node that have channels and two or more spatial axes; a convolution's weights are not among them. */
+  /** Computed values of a node that have channels and as many spatial axes as are looked at; a convolution's weights are not among them. */
   #activationsOf(node: Node): Value[] {
     const [input] = node.inputs;
     const inputs = this.#convolution(node) === undefined ? node.inputs : [input];
     return [...inputs, ...node.outputs].filter(
       (value): value is Value =>
-        value !== undefined && !this.#constants.isFixedValue(value) && this.#rankOf(value) >= 4,
+        value !== undefined && !this.#constants.isFixedValue(value) && this.#isOf(this.#rankOf(value) - 2),
     );
   }
 

@@ -42,7 +42,8 @@ export const groupNormalization = defineOp({
     const { dtype, shape } = tensorAt(context, 0);
     const channels = shape?.[1];
     const groups = context.int("num_groups");
-    if (groups !== undefined && typeof channels === "number" && (groups < 1 || channels % groups !== 0)) {
+    if (groups === undefined) throw new ShapeError(textOf`the attribute num_groups is missing`);
+    if (typeof channels === "number" && (groups < 1 || channels % groups !== 0)) {
       throw new ShapeError(textOf`num_groups is ${groups}, expected a divisor of the ${channels} channels`);
     }
     if (shape !== undefined && context.opset >= 21) checkChannels(context, shape);
