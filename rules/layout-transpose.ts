@@ -42,7 +42,7 @@ export default defineRule({
   fix: "unsafe",
   messages: {
     setting:
-      "Transpose {perm} only moves channels {direction}, between {before} and {behind}: provider option {option} spares it",
+      "Transpose {perm} only moves channels {direction}, between {before} and {behind}: no pass with the provider option {option}",
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
     author:
       "Transpose {perm} only moves channels {direction}, between {before} and {behind}; in PyTorch no pass with {change}",

@@ -3,6 +3,7 @@
  * here.
  */
 
+import { choosesLayout, undoesLayout } from "../hardware/stacks.ts";
 import { isHalf, isOfCodes } from "../ir/fix-command.ts";
 import { changeRange, duration, savingRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
@@ -19,7 +20,6 @@ import type { WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
-import { choosesLayout, undoesLayout } from "../workload/undone-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { patched } from "./edits.ts";

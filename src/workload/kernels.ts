@@ -9,7 +9,7 @@ import { movesAround } from "../facts/attention-operator.ts";
 import { spellsLayout } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
 import { bodyOf } from "../facts/works.ts";
-import { runsAsFunction, type Stack, undoesLayout } from "../hardware/stacks.ts";
+import { choosesLayout, runsAsFunction, type Stack } from "../hardware/stacks.ts";
 import type { ById } from "../ir/by-id.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
@@ -21,6 +21,7 @@ import { areOfAttention, type Kernel, type KernelInput, productsByNode } from ".
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
+import { scopeAsRun } from "./scope-as-run.ts";
 import {
   boundMemoryWork,
   chainWork,
@@ -31,7 +32,6 @@ import {
   patternOf,
 } from "./traffic.ts";
 import { type Turned, turnedLayout } from "./turned-layout.ts";
-import { type Undone, undoneLayout } from "./undone-layout.ts";
 import type { WrittenOut } from "./written-out.ts";
 import { patternsOf } from "./written-patterns.ts";
 
@@ -50,10 +50,9 @@ class KernelFinder {
   readonly #aroundAttention: ReadonlySet<Node>;
   /** Operators written as several nodes that the stack joins, by node. */
   readonly #patterns: ReadonlyMap<Node, WrittenOut>;
-  /** Of NHWC that the stack undoes. */
-  readonly #undone: Undone | undefined;
-  /** By a stack that turns convolutions to NHWC as it loads a file. */
+  /** By a stack that moves Transposes as it loads a file: to NHWC, or back from what a file spells. */
   readonly #turned: Turned | undefined;
+  readonly #asRun: Scope;
   /** The kernel that computes a value. */
   readonly #makerOf: ById<Value, OpenKernel>;
   readonly #kernels: OpenKernel[] = [];
@@ -66,9 +65,8 @@ class KernelFinder {
     this.#constants = ConstantValues.of(scope);
     // A convolution that is in NHWC all the same is of nodes that nothing turns back.
     const isKept = products.some(({ sizes }) => sizes.kind === "conv" && sizes.layout === "nhwc");
-    this.#turned = turnedLayout(scope, stack, { bindings });
-    const isUndone = this.#turned === undefined && undoesLayout(stack, "portable") && !isKept;
-    this.#undone = isUndone ? undoneLayout(scope) : undefined;
+    this.#turned = isKept && !choosesLayout(stack) ? undefined : turnedLayout(scope, stack, { bindings });
+    this.#asRun = this.#turned === undefined ? scope : scopeAsRun(scope, this.#turned.undone);
     this.#patterns = patternsOf(scope, stack, { bindings });
     this.#productsOf = productsByNode(products);
     this.#aroundAttention = new Set(products.flatMap((product) => this.#movesAround(product)));
@@ -105,7 +103,7 @@ class KernelFinder {
     if (this.#isLoop(node, traffic)) return this.#placeLoop(node);
     // What describes itself does so by axes of its own.
     const isPlain = findOp(node.domain, node.opType)?.work === undefined;
-    const scope = (isPlain ? this.#undone?.asRun : undefined) ?? this.#scope;
+    const scope = isPlain ? this.#asRun : this.#scope;
     const works = boundMemoryWork(node, scope, traffic, this.#bindings);
     // Statistics over an image, whose channels convolutions leave last, are loops of their own: a sum with strides, one over its parts, a pass.
     const rows = traitsOf(node)?.layout === "channels" ? undefined : this.#rowsOf(works);
@@ -198,8 +196,7 @@ class KernelFinder {
    * and for a compiler what gives out what it takes in.
    */
   #isFree(node: Node): boolean {
-    if (this.#aroundAttention.has(node) || this.#undone?.transposes.has(node)) return true;
-    if (this.#turned?.cancelled.has(node)) return true;
+    if (this.#aroundAttention.has(node) || this.#turned?.cancelled.has(node)) return true;
     const isView = this.#stack.fuses.views && isViewed(node);
     const isDropped = this.#stack.dropsIdle && isIdle(node, this.#scope);
     return (

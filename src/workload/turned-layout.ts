@@ -5,7 +5,7 @@
  * Source: TransformLayoutForEP and PostLayoutTransformCostCheck (layout_transformation.cc), which push a Transpose of channels wherever they can, but for
  * Concat, of which that is a guess here.
  */
-import { isNhwcCall, spellsLayout } from "../facts/nhwc-body.ts";
+import { isNhwcBody, isNhwcCall } from "../facts/nhwc-body.ts";
 import type { Scope } from "../facts/scope.ts";
 import { choosesLayout, type Stack } from "../hardware/stacks.ts";
 import { push } from "../ir/group.ts";
@@ -20,7 +20,7 @@ import { ConstantValues } from "./constants.ts";
 import { type Bound, sizesOf } from "./values.ts";
 
 /** Operators that a Transpose is moved across, wherever their axes are. */
-export const isCrossed: Readonly<Record<Layout, boolean>> = {
+const isCrossed: Readonly<Record<Layout, boolean>> = {
   lanewise: true,
   scaled: true,
   channels: false,
@@ -38,20 +38,31 @@ export interface Turned {
   readonly cancelled: ReadonlySet<Node>;
   /** Passes that stay, by the node for which they are made. */
   readonly conversions: ReadonlyMap<Node, readonly Work<number>[]>;
+  /** Values that the file has in NHWC and that lie in NCHW. */
+  readonly undone: ReadonlySet<Value>;
 }
 
-/** Of one graph; undefined where the stack leaves layouts as the file has them, or works with both. */
+/** Of one graph; undefined where nothing moves its Transposes. Bodies of what spells NHWC are told of at their calls. */
 export function turnedLayout(scope: Scope, stack: Stack, bound: Bound): Turned | undefined {
-  if (!stack.cancelsTransposes || !choosesLayout(stack)) return undefined;
+  if (!stack.cancelsTransposes || isNhwcBody(scope)) return undefined;
   const layouts = new Layouts(scope, stack, bound);
   return layouts.hasTurned() ? layouts.walk() : undefined;
 }
 
 /**
- * How a value lies: in NHWC; in an order that the file spells as NHWC by local functions; as a function's operand, which its caller decides. What is in
- * the file's order is not listed.
+ * How a value lies beside what the file calls it: its channels last, where they are second in the file; second, where the file spells NHWC by local
+ * functions; as a function's operand, which its caller decides. What is in the file's order is not listed.
  */
-type Lying = "nhwc" | "spelled" | "either";
+type Lying = "last" | "second" | "either";
+
+/** What an operator reads its image in. */
+type Wanted = "last" | "second" | undefined;
+
+const orderTo: Readonly<Record<"last" | "second", (rank: number) => readonly number[]>> = {
+  last: toLast,
+  second: toSecond,
+};
+const back = { last: "second", second: "last" } as const;
 
 class Layouts {
   readonly #scope: Scope;
@@ -77,29 +88,42 @@ class Layouts {
 
   walk(): Turned {
     const { graph, functionName } = this.#scope;
-    const wanted = this.#wanted();
+    const wanted = this.#wantedValues();
     if (functionName !== undefined) for (const input of graph.inputs) this.#lying.set(input, "either");
     for (const node of graph.nodes) if (!this.#constants.has(node)) this.#place(node, wanted);
-    return { cancelled: this.#cancelled, conversions: this.#conversions };
+    const undone = new Set([...this.#lying].flatMap(([value, lying]) => (lying === "second" ? value : [])));
+    return { cancelled: this.#cancelled, conversions: this.#conversions, undone };
   }
 
-  /** Values that a convolution reads in NHWC, across what a Transpose is moved across. */
-  #wanted(): ReadonlySet<Value> {
-    const wanted = new Set<Value>();
+  /** Values that are read in another order than the file's, across what a Transpose is moved across. */
+  #wantedValues(): ReadonlyMap<Value, Wanted> {
+    const wanted = new Map<Value, Wanted>();
     for (const node of this.#scope.graph.nodes.toReversed()) {
-      const isCrossing = crosses(node) && node.outputs.some((output) => output && wanted.has(output));
-      const images = isCrossing ? this.#imagesOf(node) : this.#isTurned(node) ? node.inputs.slice(0, 1) : [];
-      for (const image of images) if (image !== undefined) wanted.add(image);
+      const output = node.outputs.find((each) => each !== undefined && wanted.has(each));
+      const isCrossing = output !== undefined && crosses(node);
+      const order = isCrossing ? wanted.get(output) : this.#imageOf(node);
+      if (order === undefined) continue;
+      const images = isCrossing ? this.#imagesOf(node) : node.inputs.slice(0, 1);
+      for (const image of images) if (image !== undefined) wanted.set(image, order);
     }
     return wanted;
   }
 
-  #place(node: Node, wanted: ReadonlySet<Value>): void {
+  /** In what an operator reads and gives its image, where that is another order than the file's. */
+  #imageOf(node: Node): Wanted {
+    if (!isNhwcCall(node)) return this.#isTurned(node) ? "last" : undefined;
+    const [body] = this.#scope.children.get(node) ?? [];
+    const rank = this.#rankOf(node.inputs[0]) ?? 0;
+    const isTurned = body?.graph.nodes.some((inner) => this.#turns(inner, rank)) === true;
+    return isTurned ? undefined : "second";
+  }
+
+  #place(node: Node, wanted: ReadonlyMap<Value, Wanted>): void {
     const order = permutationOf(node);
-    if (this.#isTurned(node)) this.#turn(node);
+    const image = this.#imageOf(node);
+    if (image !== undefined) this.#turn(node, image);
     else if (order !== undefined) this.#reorder(node, order, wanted);
-    else if (isNhwcCall(node)) this.#mark(node, "spelled");
-    else if (this.#isCall(node)) this.#mark(node, "either");
+    else if (this.#isCall(node) && !isNhwcCall(node)) this.#mark(node, "either");
     else if (crosses(node)) this.#cross(node);
     else this.#release(node);
     const isGiven = this.#scope.functionName === undefined && node.outputs.some((output) => output?.isOutput);
@@ -107,46 +131,52 @@ class Layouts {
       for (const output of node.outputs) if (output?.isOutput === true) this.#bringBack(node, output);
   }
 
-  /** Of so many axes the stack has kernels for, and turns. */
   #isTurned(node: Node): boolean {
-    if (traitsOf(node)?.turnsToNhwc !== true) return false;
-    const rank = this.#rankOf(node.inputs[0]);
-    return rank !== undefined && rank > 2 && choosesLayout(this.#stack, rank - 2);
+    return this.#turns(node, this.#rankOf(node.inputs[0]) ?? 0);
   }
 
-  #turn(node: Node): void {
+  /** Of so many axes the stack has kernels for, and turns. */
+  #turns(node: Node, rank: number): boolean {
+    return traitsOf(node)?.turnsToNhwc === true && rank > 2 && choosesLayout(this.#stack, rank - 2);
+  }
+
+  #turn(node: Node, order: "last" | "second"): void {
     const [image, ...others] = node.inputs;
-    if (image !== undefined) this.#bring(node, image);
+    if (image !== undefined) this.#bring(node, image, order);
     for (const other of others) if (other !== undefined) this.#bringBack(node, other);
-    this.#mark(node, "nhwc");
+    this.#mark(node, order);
   }
 
-  /** A Transpose of the file: where its operand lies so already it moves nothing, and where a convolution wants it so it is left to that. */
-  #reorder(node: Node, order: readonly number[], wanted: ReadonlySet<Value>): void {
+  /** A Transpose of the file: where its operand lies so already it moves nothing, and where its result is wanted as its operand lies it is left to that. */
+  #reorder(node: Node, order: readonly number[], wanted: ReadonlyMap<Value, Wanted>): void {
     const [from] = node.inputs;
     const [to] = node.outputs;
     if (from === undefined || to === undefined) return;
     const lying = this.#lying.get(from);
-    const isSpelled = lying === "spelled" || spellsLayout(node, this.#scope);
-    if (movesToLast(order) && lying === "nhwc") this.#cancelled.add(node);
-    else if (movesToSecond(order) && (isSpelled || (lying === undefined && wanted.has(to)))) {
+    const moves = { last: movesToLast(order), second: movesToSecond(order) };
+    if ((moves.last && lying === "last") || (moves.second && lying === "second")) this.#cancelled.add(node);
+    else if (lying === undefined) {
+      const left = wanted.get(to);
+      if (left === undefined || !moves[back[left]]) return;
       this.#cancelled.add(node);
-      this.#lying.set(to, "nhwc");
+      this.#lying.set(to, left);
     }
     // Of any other order it is one Transpose with what stays before it.
   }
 
   #cross(node: Node): void {
     const images = this.#imagesOf(node);
-    const turned = images.find((image) => this.#lying.get(image) === "nhwc");
-    if (turned === undefined) {
-      if (images.some((image) => this.#lying.get(image) === "spelled")) this.#mark(node, "spelled");
-      return;
-    }
+    const turned = images.find((image) => isOrder(this.#lying.get(image)));
+    const order = turned === undefined ? undefined : this.#lying.get(turned);
+    if (turned === undefined || !isOrder(order)) return;
     const rank = this.#rankOf(turned);
-    for (const image of images) if (this.#rankOf(image) === rank) this.#bring(node, image);
+    const alike = images.filter((image) => this.#rankOf(image) === rank);
+    // What lies in NHWC is what such a stack pushes on, whatever it meets.
+    const isMixed = alike.some((image) => this.#lying.get(image) !== order);
+    if (order === "second" && isMixed && choosesLayout(this.#stack)) return this.#release(node);
+    for (const image of alike) this.#bring(node, image, order);
     for (const output of node.outputs)
-      if (output !== undefined && this.#rankOf(output) === rank) this.#lying.set(output, "nhwc");
+      if (output !== undefined && this.#rankOf(output) === rank) this.#lying.set(output, order);
   }
 
   /** What a node reads that has a layout, and is not there before the model runs. */
@@ -170,23 +200,23 @@ class Layouts {
       if (output !== undefined && (this.#rankOf(output) ?? 0) > 2) this.#lying.set(output, lying);
   }
 
-  /** To NHWC. */
-  #bring(node: Node, value: Value): void {
-    if (!this.#lying.has(value) && !this.#constants.isFixedValue(value)) this.#convert(node, value, toLast);
+  #bring(node: Node, value: Value, order: "last" | "second"): void {
+    if (!this.#lying.has(value) && !this.#constants.isFixedValue(value)) this.#convert(node, value, order);
   }
 
   /** To the order that the file has. */
   #bringBack(node: Node, value: Value): void {
-    if (this.#lying.get(value) === "nhwc") this.#convert(node, value, toSecond);
+    const lying = this.#lying.get(value);
+    if (isOrder(lying)) this.#convert(node, value, back[lying]);
   }
 
-  #convert(node: Node, value: Value, order: (rank: number) => readonly number[]): void {
+  #convert(node: Node, value: Value, order: "last" | "second"): void {
     if (this.#converted.has(value)) return;
     this.#converted.add(value);
     const fact = this.#scope.fact(value);
     const sizes = sizesOf(value, this.#scope, this.#bound);
     if (fact?.kind !== "tensor" || fact.dtype === undefined || sizes === undefined) return;
-    for (const work of transposeWork(sizes, order(sizes.length), fact.dtype)) {
+    for (const work of transposeWork(sizes, orderTo[order](sizes.length), fact.dtype)) {
       const bound = bindWork(work, this.#bound.bindings);
       if (bound !== undefined) push(this.#conversions, node, bound);
     }
@@ -199,6 +229,10 @@ class Layouts {
   #rankOf(value: Value | undefined): number | undefined {
     return this.#scope.shape(value)?.length;
   }
+}
+
+function isOrder(lying: Lying | undefined): lying is "last" | "second" {
+  return lying === "last" || lying === "second";
 }
 
 function crosses(node: Node): boolean {

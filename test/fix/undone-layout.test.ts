@@ -45,6 +45,36 @@ async function runBy(level: "disabled" | "basic", file: string): Promise<string[
   return opened.graph.nodes.map(({ opType }) => opType);
 }
 
+/** With what knows NCHW alone between them, and Transposes of the exporter's beside them. */
+const mixed = folder.write(
+  "mixed.onnx",
+  model({ name: "mixed", opset: 17 }, (graph) => {
+    const pads = [1, 1, 1, 1];
+    const conv = (x: string) => graph.node("Conv", [x, weight(graph, [64, 64, 3, 3])], { pads });
+    const scales = graph.weight([4], { values: [1, 1, 2, 2] });
+    const up = graph.node("Resize", [conv(graph.input("x", [1, 64, 28, 28])), "", scales], {
+      mode: "nearest",
+    });
+    const last = graph.node("Transpose", [conv(up)], { perm: [0, 2, 3, 1] });
+    const rows = graph.node("Softmax", [last], { axis: -1 });
+    const second = graph.node("Transpose", [rows], { perm: [0, 3, 1, 2] });
+    graph.output(conv(graph.node("Add", [second, up])));
+  }),
+);
+
+describe("NHWC that is written around what knows NCHW alone", async () => {
+  const output = path.join(path.dirname(mixed), "mixed-nhwc.onnx");
+  await fix(mixed, { ...named, output });
+  it.each(["ort-cuda", "ort-cuda-nhwc"] as const)(
+    "takes on %s what the file before it takes",
+    async (stack) => {
+      const [before, after] = [await lint(mixed, { stack }), await lint(output, { stack })];
+      expect(after.predicted.microseconds).toBeCloseTo(before.predicted.microseconds, 9);
+      expect((await compare(mixed, output, { stack })).verdict).not.toMatch(/faster|slower/);
+    },
+  );
+});
+
 describe("NHWC that is written for ort-cuda", () => {
   it("is NCHW again before a provider sees it: no Transpose is left beside its convolutions", async () => {
     expect(await runBy("disabled", inNhwc)).toContain("Transpose");

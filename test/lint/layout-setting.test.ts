@@ -78,10 +78,33 @@ describe("prefer_nhwc on ort-cuda", () => {
     },
   );
 
+  eachModel(["resnet50", "squeezenet"])(
+    "%s: turns nothing in BF16, of which it has no kernel",
+    async (name) => {
+      const { account, groups, unlisted } = await lint(zooModel(name), { precision: "bf16", verbose: true });
+      expect(account.map(({ step }) => step)).not.toContain("layout");
+      const found = [...groups, ...(unlisted?.groups ?? [])].filter(({ code }) => ofLayout.has(code));
+      expect(found).toEqual([]);
+    },
+  );
+
+  // Convolutions of one axis, of two, and Transposes beside them.
+  eachModel(["convnext_tiny", "convnext_tiny_dynamo", "whisper_encoder", "googlenet"])(
+    "%s: its step is that of its findings",
+    async (name) => {
+      const { groups, account } = await lint(zooModel(name), { verbose: true });
+      const layout = account.find(({ step }) => step === "layout");
+      const parts = groups.filter(({ code }) => ofLayout.has(code));
+      const sum = parts.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
+      expect(sum).toBeGreaterThan(0);
+      expect(sum).toBeCloseTo(layout?.saves?.microseconds ?? Number.NaN, 6);
+    },
+  );
+
   eachModel(["convnext_tiny", "convnext_tiny_dynamo"])(
     "%s: claims of Transposes what it spares of them",
     async (name) => {
-      const { groups, account } = await lint(zooModel(name), { verbose: true });
+      const { groups } = await lint(zooModel(name), { verbose: true });
       const found = groups.filter(({ code }) => code === "TC302");
       expect(found.length).toBeGreaterThan(0);
       for (const { saves, setting, fix: way } of found) {
@@ -89,10 +112,6 @@ describe("prefer_nhwc on ort-cuda", () => {
         expect(way).toBe("none");
         expect(setting).toEqual({ option: "prefer_nhwc", stack: "ort-cuda-nhwc" });
       }
-      const layout = account.find(({ step }) => step === "layout");
-      const parts = groups.filter(({ code }) => ofLayout.has(code));
-      const sum = parts.reduce((total, { saves }) => total + (saves?.microseconds ?? 0), 0);
-      expect(sum).toBeCloseTo(layout?.saves?.microseconds ?? Number.NaN, 6);
     },
   );
 

@@ -66,6 +66,7 @@ describe("rows and columns", () => {
     expect(show(inferTensor(perGroup))).toBe("float16[N,8,4,4]");
     expect(() => infer({ ...perGroup, opset: 21 })).toThrow(ShapeError);
     expect(() => infer({ ...options, attributes: { num_groups: 3 } })).toThrow("divisor of the 8 channels");
+    expect(() => infer({ ...options, attributes: {} })).toThrow("the attribute num_groups is missing");
   });
 
   test("LayerNormalization: everything from the axis on; statistics keep the rank", () => {
