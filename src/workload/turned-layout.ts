@@ -101,7 +101,7 @@ class Layouts {
     for (const node of this.#scope.graph.nodes.toReversed()) {
       const output = node.outputs.find((each) => each !== undefined && wanted.has(each));
       const isCrossing = output !== undefined && crosses(node);
-      const order = isCrossing ? wanted.get(output) : this.#imageOf(node);
+      const order = isCrossing ? wanted.get(output) : (this.#imageOf(node) ?? this.#endOf(node));
       if (order === undefined) continue;
       const images = isCrossing ? this.#imagesOf(node) : node.inputs.slice(0, 1);
       for (const image of images) if (image !== undefined) wanted.set(image, order);
@@ -116,6 +116,12 @@ class Layouts {
     const rank = this.#rankOf(node.inputs[0]) ?? 0;
     const isTurned = body?.graph.nodes.some((inner) => this.#turns(inner, rank)) === true;
     return isTurned ? undefined : "second";
+  }
+
+  /** A Transpose to channels last cancels with one from them, whatever is between that both are moved across. */
+  #endOf(node: Node): Wanted {
+    const order = permutationOf(node) ?? [];
+    return order.length > 3 && movesToLast(order) && choosesLayout(this.#stack) ? "last" : undefined;
   }
 
   #place(node: Node, wanted: ReadonlyMap<Value, Wanted>): void {
