@@ -106,5 +106,6 @@ export const ortBfloat16Nhwc: KernelsSince = besideImages;
 
 /** Whether a stack whose kernels are these has none of convolutions in the type. */
 export function lacksConvolutions(since: KernelsSince | undefined): boolean {
-  return since !== undefined && !Object.hasOwn(since, "Conv");
+  const { Conv: conv } = since ?? { Conv: 1 };
+  return conv === undefined;
 }
