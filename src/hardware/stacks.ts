@@ -38,7 +38,7 @@ const ortAttention: AttentionSupport = {
 
 const noFloat8 = { formats: [], convolutions: false } as const;
 
-/** GeluFusion, LayerNormFusion and GatherSliceToSplitFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
+/** GeluFusion, QuickGeluFusion, LayerNormFusion and GatherSliceToSplitFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
 const ortFusion: Fusion = {
   bias: true,
   activation: false,
