@@ -106,10 +106,14 @@ function measured({ measurement }: FixOutcome): string[] {
   return measurement === null ? [] : measuredLines(measurement);
 }
 
+/** What sums of kernels in another order differ by is no saving, and no cost. */
+const leastMicroseconds = 1e-4;
+
 /** `isOfMore`: the pass priced what follows together with it. */
 function savesText(microseconds: number | undefined, isOfMore: boolean, verb: "saves" | "may save"): string {
   if (microseconds === undefined) return "";
   const whose = isOfMore ? "with what follows " : "";
+  if (Math.abs(microseconds) < leastMicroseconds) return `, ${whose}predicted to take as long`;
   return microseconds < 0
     ? `, ${whose}predicted to take ${duration(-microseconds)} more`
     : `, ${whose}${verb} ${duration(microseconds)}`;

@@ -26,3 +26,10 @@ eachModel(rows)("%s on %s", async (name, stack) => {
   expect(line.length).toBeGreaterThan(0);
   for (const each of line) expect(each.endsWith(" (before safe fixes, with its Casts)")).toBe(isPadded);
 });
+
+eachModel(["misaligned_cnn", "tcn"])("%s: what sums differ by is told as no time", async (name) => {
+  const flags = ["--precision", "bf16", "--diff", "--fix-only"];
+  const { stdout: text } = await bench.tcLint([zooModel(name), ...flags]);
+  expect(text).toMatch(/^ {2}half /m);
+  expect(text).not.toMatch(/\b0\.000\d* µs/);
+});
