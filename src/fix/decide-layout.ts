@@ -3,7 +3,6 @@
  * here.
  */
 
-import { choosesLayout, undoesLayout } from "../hardware/stacks.ts";
 import { isHalf, isOfCodes } from "../ir/fix-command.ts";
 import { changeRange, duration, savingRange } from "../ir/format.ts";
 import { labelOf } from "../ir/model.ts";
@@ -20,6 +19,7 @@ import type { WrittenSaving } from "../workload/account.ts";
 import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { measuredFactor } from "../workload/measured.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { choosesLayout, undoesLayout } from "../workload/turned-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { patched } from "./edits.ts";

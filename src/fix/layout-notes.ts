@@ -1,9 +1,9 @@
 /** @file What is said of NHWC that was asked for by name and gains nothing: it is predicted to be slower as a whole, or the stack undoes it. It is written all the same. */
 
-import { layoutSettingOf, undoesLayout } from "../hardware/stacks.ts";
 import { halfOf } from "../ir/fix-command.ts";
 import { duration, savingRange } from "../ir/format.ts";
 import { type AccountState, savingBetween } from "../workload/account.ts";
+import { layoutSettingOf, undoesLayout } from "../workload/turned-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { SafeFixes } from "./decide-stored.ts";
 import { inHalfOf, layoutInHalf } from "./laid-out.ts";

@@ -1,11 +1,11 @@
 /** @file A repair in the order of a model's account: safe fixes, half precision, layout; where the model stands after each. */
 
-import { undoesLayout } from "../hardware/stacks.ts";
 import { isHalf, isOfTypes } from "../ir/fix-command.ts";
 import { once } from "../ir/once.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { AccountState } from "../workload/account.ts";
 import { pricedAt } from "../workload/priced-at.ts";
+import { undoesLayout } from "../workload/turned-layout.ts";
 import type { Workload } from "../workload/workload.ts";
 import { writtenBeside, writtenBetween } from "../workload/written.ts";
 import { decideSafe } from "./decide.ts";

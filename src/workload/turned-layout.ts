@@ -19,6 +19,8 @@ import { bindWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
 import { type Bound, sizesOf } from "./values.ts";
 
+export { choosesLayout, layoutSettingOf, undoesLayout } from "../hardware/stacks.ts";
+
 /** Operators that a Transpose is moved across, wherever their axes are. */
 const isCrossed: Readonly<Record<Layout, boolean>> = {
   lanewise: true,
