@@ -120,7 +120,7 @@ describe("A saving of a plugin", () => {
       match: (p) => p.op("HardSigmoid", { x: p.any() }),
       report,
       cost: (match, cost) => cost.removed(match.root),
-      fix: (match, edits) => edits.replace(match.root, { op: "Sigmoid", inputs: [match.value("x")] }),
+      fix: (match, edits) => edits.replace(match.root, { op: "Tanh", inputs: [match.value("x")] }),
     });
     const { findings, unlisted } = await findingsOf(rule, hardSwishModel());
     expect(findings).toEqual([]);
