@@ -94,8 +94,9 @@ const twins: Readonly<Record<string, Twin>> = {
   },
   Swish: {
     node: (graph, x) => graph.node("Swish", [x]),
+    // A constant in its place would be joined, which the one inside the function is not, behind its Cast (ONNX Runtime 1.30).
     body(graph, x, { type }) {
-      const scaled = graph.node("Mul", [graph.scalar(1, type), x]);
+      const scaled = graph.node("Mul", [graph.input("alpha", [], type), x]);
       return graph.node("Mul", [x, graph.node("Sigmoid", [scaled])]);
     },
   },
