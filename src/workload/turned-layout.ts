@@ -85,7 +85,10 @@ class Layouts {
   }
 
   hasTurned(): boolean {
-    return this.#scope.graph.nodes.some((node) => this.#isTurned(node) || isNhwcCall(node));
+    const { nodes } = this.#scope.graph;
+    return (
+      nodes.some(isNhwcCall) || (choosesLayout(this.#stack) && nodes.some((node) => this.#isTurned(node)))
+    );
   }
 
   walk(): Turned {
