@@ -14,6 +14,7 @@ import { isCausalMask } from "./attention-mask.ts";
 import { type Found, mayMeet, type Position, searchDown, searchUp } from "./attention-path.ts";
 import { attentionSizes } from "./attention-sizes.ts";
 import { intAttributeIn } from "./attributes.ts";
+import { opsetOf } from "./context.ts";
 import { constantBehind } from "./origin.ts";
 import type { Scope } from "./scope.ts";
 import { matrixProductOf, operatorIn } from "./works.ts";
@@ -71,7 +72,7 @@ function attentionAround(softmax: Node, scope: Scope): DecomposedAttention | und
 function keysAreLast(softmax: Node, scope: Scope): boolean | undefined {
   const rank = scope.shape(softmax.outputs[0])?.length;
   if (rank === undefined || rank < 2) return undefined;
-  const opset = scope.opsets.get("") ?? scope.model.opsets.get("") ?? 1;
+  const opset = opsetOf("", scope);
   // Before opset 13 softmax ran over everything from `axis` on: the same thing only for the last axis.
   const axis = intAttributeIn(softmax, "axis", scope) ?? (opset < 13 ? 1 : -1);
   const fromEnd = axis < 0 ? axis : axis - rank;

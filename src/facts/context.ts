@@ -143,6 +143,6 @@ export function resolveAttribute(attribute: Attribute, scope: Scope): Attribute 
 }
 
 /** A domain the model forgot to import counts as version 1 (ai.onnx: as the main graph has it). */
-function opsetOf(domain: string, scope: Scope): number {
+export function opsetOf(domain: string, scope: Scope): number {
   return scope.opsets.get(domain) ?? scope.model.opsets.get(domain) ?? 1;
 }

@@ -106,6 +106,7 @@ export const ortBfloat16Nhwc: KernelsSince = besideImages;
 
 /** Whether a stack whose kernels are these has none of convolutions in the type. */
 export function lacksConvolutions(since: KernelsSince | undefined): boolean {
-  const { Conv: conv } = since ?? { Conv: 1 };
+  if (since === undefined) return false;
+  const { Conv: conv } = since;
   return conv === undefined;
 }

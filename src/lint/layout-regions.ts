@@ -5,8 +5,8 @@ import { choosesLayout, stacks } from "../hardware/stacks.ts";
 import { DisjointSets } from "../ir/disjoint-sets.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
-import type { Layout } from "../ops/traits.ts";
 import { ConstantValues } from "../workload/constants.ts";
+import { crosses } from "../workload/turned-layout.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { ProductIndex, patternOf } from "./graph.ts";
 
@@ -17,19 +17,10 @@ export interface LayoutRegion {
   readonly borders: readonly Value[];
 }
 
-/** Have no say in where channels are: any place will do, or their axes or attributes can name it. */
-const free: Readonly<Record<Layout, boolean>> = {
-  lanewise: true,
-  scaled: true,
-  channels: true,
-  axis: true,
-  sliced: true,
-  padded: true,
-  reduced: true,
-  gathered: false,
-  view: false,
-  fixed: false,
-};
+/** Has no say in where channels are: any place will do, or its axes or attributes can name it. */
+function isFree(node: Node): boolean {
+  return crosses(node) || traitsOf(node)?.layout === "channels";
+}
 
 /** Regions of convolutions with channels second, in graph order: of as many spatial axes as a setting turns, else of two or more. */
 export function layoutRegions({ products, facts, layoutSetting }: LintContext): LayoutRegion[] {
@@ -89,7 +80,7 @@ class RegionFinder {
     if (this.#convolution(node) !== undefined) return true;
     if (this.#index.get(node, this.#scope) !== undefined || this.#constants.has(node)) return false;
     const pattern = patternOf(node, this.#scope);
-    return pattern === "elementwise" || pattern === "pool" || free[traitsOf(node)?.layout ?? "fixed"];
+    return pattern === "elementwise" || pattern === "pool" || isFree(node);
   }
 
   /** Computed values of a node that have channels and as many spatial axes as are looked at; a convolution's weights are not among them. */

@@ -3,7 +3,7 @@ import type { CostModel } from "../cost/model.ts";
 import type { Stack } from "../hardware/stacks.ts";
 import type { Precision, Target } from "../hardware/target.ts";
 import { asMeasured } from "./measured.ts";
-import { summarize, timelineOf } from "./timeline.ts";
+import { type Step, summarize, timelineOf } from "./timeline.ts";
 import { spellsNhwc, turnedSteps } from "./turned-steps.ts";
 import { priceFacts, type Workload } from "./workload.ts";
 
@@ -49,21 +49,17 @@ export function pricedAnew(
 /** The same on a stack that joins the same kernels, and differs by the layout that a setting gives it; a measured kernel in the measure of its own time. */
 export function pricedOn(workload: Workload, stack: Stack, cost: CostModel): Workload {
   const target = { ...workload.target, stack };
-  if (spellsNhwc(workload) || workload.timeline.choices !== undefined)
-    return priceFacts(workload.facts, { target, cost });
-  const steps = turnedSteps(workload, target, cost);
-  return repriced(
-    steps === undefined ? workload : { ...workload, timeline: timelineOf(steps) },
-    target,
-    cost,
-  );
+  if (spellsNhwc(workload)) return priceFacts(workload.facts, { target, cost });
+  return repriced(workload, target, cost, turnedSteps(workload, target, cost));
 }
 
-function repriced(workload: Workload, target: Target, cost: CostModel): Workload {
+/** `turned`: its kernels where they are others on the target's stack. */
+function repriced(workload: Workload, target: Target, cost: CostModel, turned?: readonly Step[]): Workload {
   if (workload.timeline.choices !== undefined) return priceFacts(workload.facts, { target, cost });
-  const steps = workload.timeline.steps.map((step) => {
+  const steps = (turned ?? workload.timeline.steps).map((step) => {
     const estimate = asMeasured(step, cost.estimate(step.work, target, step.detail));
     return { ...step, estimate, microseconds: estimate.microseconds * step.runs };
   });
-  return { ...workload, target, timeline: summarize(steps, workload.timeline.kernels) };
+  const timeline = turned === undefined ? summarize(steps, workload.timeline.kernels) : timelineOf(steps);
+  return { ...workload, target, timeline };
 }

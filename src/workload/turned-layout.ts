@@ -246,6 +246,7 @@ function isOrder(lying: Lying | undefined): lying is "last" | "second" {
   return lying === "last" || lying === "second";
 }
 
-function crosses(node: Node): boolean {
+/** Whether a Transpose of an image is moved across, its axes named otherwise. */
+export function crosses(node: Node): boolean {
   return isCrossed[traitsOf(node)?.layout ?? "fixed"];
 }

@@ -1,4 +1,5 @@
 /** @file Operators that the target's stack has no kernel of in half precision: a file with them in it would not load. */
+import { opsetOf } from "../../facts/context.ts";
 import type { Scope } from "../../facts/scope.ts";
 import { hasKernel } from "../../hardware/stacks.ts";
 import type { Target } from "../../hardware/target.ts";
@@ -23,8 +24,7 @@ export function kernelLack(
     }
     return undefined;
   }
-  const opset = scope.opsets.get(node.domain) ?? scope.model.opsets.get(node.domain) ?? 1;
-  return lackAt(opset, node, type, { stack });
+  return lackAt(opsetOf(node.domain, scope), node, type, { stack });
 }
 
 /** The same of the operator in any opset. */
