@@ -38,7 +38,10 @@ const ortAttention: AttentionSupport = {
 
 const noFloat8 = { formats: [], convolutions: false } as const;
 
-/** GeluFusion, QuickGeluFusion, LayerNormFusion and GatherSliceToSplitFusion; Conv takes its bias; FusedConv takes an activation in FP32 alone, so here none. */
+/**
+ * GeluFusion, QuickGeluFusion, LayerNormFusion, SkipLayerNormFusion, BiasSoftmaxFusion, MatMulScaleFusion, MatmulTransposeFusion and GatherSliceToSplitFusion;
+ * Conv takes its bias, and no activation: ConvActivationFusion is not registered for the CUDA provider any more.
+ */
 const ortFusion: Fusion = {
   bias: true,
   activation: false,
@@ -62,7 +65,7 @@ const fusesAll: Fusion = {
 };
 
 const ortSource =
-  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, conv_activation_fusion.cc, gather_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv and no GroupNormalization of its CUDA provider, and BF16 of some operators alone";
+  "ONNX Runtime's graph transformers (graph_transformer_utils.cc, gather_fusion.cc, skip_layer_norm_fusion.cc, bias_softmax_fusion.cc, matmul_scale_fusion.cc, matmul_transpose_fusion.cc) at their default level; prefer_nhwc is off and use_tf32 on by default; OperatorKernels.md has no QLinearConv and no GroupNormalization of its CUDA provider, and BF16 of some operators alone";
 
 const rows = {
   "ort-cuda": {

@@ -32,6 +32,7 @@ import {
   patternOf,
 } from "./traffic.ts";
 import { type Turned, turnedLayout } from "./turned-layout.ts";
+import { type FoldedOperands, foldedOperands } from "./written-operand.ts";
 import type { WrittenOut } from "./written-out.ts";
 import { patternsOf } from "./written-patterns.ts";
 
@@ -53,6 +54,8 @@ class KernelFinder {
   /** By a stack that moves Transposes as it loads a file: to NHWC, or back from what a file spells. */
   readonly #turned: Turned | undefined;
   readonly #asRun: Scope;
+  /** What runs inside the products beside it, by a stack that joins such. */
+  readonly #folded: FoldedOperands | undefined;
   /** The kernel that computes a value. */
   readonly #makerOf: ById<Value, OpenKernel>;
   readonly #kernels: OpenKernel[] = [];
@@ -68,6 +71,7 @@ class KernelFinder {
     this.#turned = isKept && !choosesLayout(stack) ? undefined : turnedLayout(scope, stack, { bindings });
     this.#asRun = this.#turned === undefined ? scope : scopeAsRun(scope, this.#turned.undone);
     this.#patterns = patternsOf(scope, stack, { bindings });
+    this.#folded = stack.fuses.elementwise === "patterns" ? foldedOperands(scope, { bindings }) : undefined;
     this.#productsOf = productsByNode(products);
     this.#aroundAttention = new Set(products.flatMap((product) => this.#movesAround(product)));
   }
@@ -99,7 +103,7 @@ class KernelFinder {
     if (traffic === "none" || this.#isFree(node)) return this.#pass(node);
     const body = runsAsFunction(this.#stack, node) ? bodyOf(node, this.#scope) : undefined;
     if (body !== undefined) return this.#placeBody(node, body);
-    if (traffic === "elementwise" && this.#joinBias(node)) return;
+    if (traffic === "elementwise" && (this.#joinBias(node) || this.#joinScale(node))) return;
     if (this.#isLoop(node, traffic)) return this.#placeLoop(node);
     // What describes itself does so by axes of its own.
     const isPlain = findOp(node.domain, node.opType)?.work === undefined;
@@ -133,10 +137,8 @@ class KernelFinder {
       const open = this.#joinsChains();
       this.#add(node, { nodes: [node], product: undefined, work: undefined, open, ...(rows && { rows }) });
     } else {
-      behind.nodes.push(node);
-      behind.members?.add(node);
       behind.rows = longer(behind.rows, rows);
-      this.#own(node, behind);
+      this.#join(node, behind);
     }
   }
 
@@ -173,11 +175,7 @@ class KernelFinder {
       return this.#add(node, begun);
     }
     behind.rows = longer(behind.rows, rows);
-    for (const each of nodes) {
-      behind.nodes.push(each);
-      behind.members?.add(each);
-      this.#own(each, behind);
-    }
+    for (const each of nodes) this.#join(each, behind);
   }
 
   /** The open kernel whose value these nodes, and nobody else, read. */
@@ -197,6 +195,7 @@ class KernelFinder {
    */
   #isFree(node: Node): boolean {
     if (this.#aroundAttention.has(node) || this.#turned?.cancelled.has(node)) return true;
+    if (this.#folded?.before.has(node)) return true;
     const isView = this.#stack.fuses.views && isViewed(node);
     const isDropped = this.#stack.dropsIdle && isIdle(node, this.#scope);
     return (
@@ -221,10 +220,23 @@ class KernelFinder {
     const maker = input === undefined ? undefined : this.#makerOf.get(input);
     if (!bias || maker === undefined || input === undefined || input.isOutput || input.consumers.length > 1)
       return false;
+    this.#join(node, maker);
+    return true;
+  }
+
+  /** A factor of a product's result: cuBLAS multiplies by it. */
+  #joinScale(node: Node): boolean {
+    const output = this.#folded?.behind.get(node)?.outputs[0];
+    const maker = output === undefined ? undefined : this.#makerOf.get(output);
+    if (maker?.product === undefined) return false;
+    this.#join(node, maker);
+    return true;
+  }
+
+  #join(node: Node, maker: OpenKernel): void {
     maker.nodes.push(node);
     maker.members?.add(node);
     this.#own(node, maker);
-    return true;
   }
 
   #isRow(value: Value): boolean {

@@ -82,6 +82,12 @@ export class WrittenGraph {
     return value !== undefined && this.#constants.isFixedValue(value);
   }
 
+  /** One that is repeated over every axis but the last. */
+  isFixedRow(value: Value | undefined): boolean {
+    const sizes = this.isFixed(value) ? this.scope.shape(value) : undefined;
+    return sizes?.slice(0, -1).every((dim) => dim === 1) === true;
+  }
+
   /** The one number that a constant is. */
   number(value: Value | undefined): number | undefined {
     const elements = constantElements(value, this.scope);

@@ -8,15 +8,21 @@ import { writtenNorms } from "./written-norm.ts";
 import type { WrittenOut } from "./written-out.ts";
 import { writtenSilus } from "./written-silu.ts";
 import { writtenSplits } from "./written-split.ts";
+import { writtenSums } from "./written-sum.ts";
 
 /** Activations, norms and splits that exporters write out, each with what one kernel does for it. */
 export function patternsOf(scope: Scope, { fuses }: Stack, bound: Bound): Map<Node, WrittenOut> {
   const patterns = new Map<Node, WrittenOut>();
   // Where a slice is a view, so is a split.
   const splits = fuses.views ? [] : writtenSplits(scope, bound);
-  // Where chains are one kernel, so is this one.
-  const silus = fuses.elementwise === "patterns" ? writtenSilus(scope, bound) : [];
-  for (const written of [...writtenGelus(scope, bound), ...writtenNorms(scope, bound), ...silus, ...splits])
-    for (const node of written.nodes) if (!patterns.has(node)) patterns.set(node, written);
+  // Where chains are one kernel, so are these.
+  const isJoining = fuses.elementwise === "patterns";
+  const norms = writtenNorms(scope, bound);
+  const joined = isJoining ? [...writtenSums(scope, norms, bound), ...writtenSilus(scope, bound)] : [];
+  // A norm with the sum before it goes before the norm alone.
+  for (const written of [...joined, ...writtenGelus(scope, bound), ...norms, ...splits]) {
+    if (written.nodes.some((node) => patterns.has(node))) continue;
+    for (const node of written.nodes) patterns.set(node, written);
+  }
   return patterns;
 }

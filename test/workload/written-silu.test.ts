@@ -34,7 +34,7 @@ const cases: Readonly<Record<string, Build>> = {
 function modelOf(build: Build): Uint8Array {
   return model({ name: "silu", opset: 17 }, (graph) =>
     graph.output(
-      graph.node("Softmax", [build(graph, graph.node("Softmax", [graph.input("x", [64, 1024])]))]),
+      graph.node("LogSoftmax", [build(graph, graph.node("LogSoftmax", [graph.input("x", [64, 1024])]))]),
     ),
   );
 }

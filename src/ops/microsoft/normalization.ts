@@ -1,6 +1,6 @@
 /** @file Layer normalizations as ONNX Runtime's optimizer writes them, with the addition before them fused in. */
 import { sizeOfAxis } from "../../ir/axis.ts";
-import { type Dim, type Shape, unknownDim } from "../../ir/dim.ts";
+import { type Dim, product, type Shape, unknownDim } from "../../ir/dim.ts";
 import type { DType } from "../../ir/dtype.ts";
 import { type AxisContext, broadcastOf, type Lane, type LaneContext, unknownLane } from "../axes.ts";
 import { finiteIfKnown, joinLanes, normalized, operandLane } from "../lanes.ts";
@@ -9,6 +9,7 @@ import { epsilonOf, isDivisor, normalizedLanes } from "../normalization/epsilon.
 import { defineOp, type OpContext, type OpDefinition } from "../op.ts";
 import { dimAt, requireRank, sharedOr } from "../product/operands.ts";
 import { normalizeAxis, tensor, tensorAt } from "../shape.ts";
+import { rowTraffic } from "../traffic.ts";
 import { computed, computes, half, type Traits } from "../traits.ts";
 import { microsoft } from "./domain.ts";
 
@@ -21,7 +22,10 @@ function skipNormalization(type: string): OpDefinition {
     domain: microsoft,
     type,
     traits: computes(half(1, undefined, { outputs: { 1: "float", 2: "float" } })),
-    traffic: "normalization",
+    work(context) {
+      const { shape } = tensorAt(context, 0);
+      return rowTraffic(context, "normalization", shape && product(shape.slice(0, -1)), shape?.at(-1));
+    },
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
       requireGamma(context, 2);
