@@ -79,6 +79,11 @@ export function isRepeating(node: Node): boolean {
   return isOp(node, "Expand");
 }
 
+/** The same by how often along each axis, which need not be of one element. */
+export function isTiling(node: Node): boolean {
+  return isOp(node, "Tile");
+}
+
 /** The first input in another type, which the node names. */
 export function isCast(node: Node): boolean {
   return isOp(node, "Cast");

@@ -197,7 +197,7 @@ class KernelFinder {
    */
   #isFree(node: Node): boolean {
     if (this.#aroundAttention.has(node) || this.#turned?.cancelled.has(node)) return true;
-    const isView = this.#stack.fuses.views && isViewed(node);
+    const isView = this.#stack.fuses.views && isViewed(node, this.#scope);
     const isDropped = this.#stack.dropsIdle && isIdle(node, this.#scope);
     return (
       (isView || isDropped || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node)
