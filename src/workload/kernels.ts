@@ -17,20 +17,13 @@ import type { BodyKernel } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
 import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
+import { isIdle } from "./idle-nodes.ts";
 import { areOfAttention, type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
 import { scopeAsRun } from "./scope-as-run.ts";
-import {
-  boundMemoryWork,
-  chainWork,
-  copiesWhole,
-  givesOutput,
-  isIdle,
-  isViewed,
-  patternOf,
-} from "./traffic.ts";
+import { boundMemoryWork, chainWork, copiesWhole, givesOutput, isViewed, patternOf } from "./traffic.ts";
 import { type Turned, turnedLayout } from "./turned-layout.ts";
 import type { WrittenOut } from "./written-out.ts";
 import { patternsOf } from "./written-patterns.ts";

@@ -4,7 +4,7 @@ import { worksOf } from "../facts/works.ts";
 import { type Dim, isUnknown, mulDims, product, sameDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { isCast, isRepeating, isSlicing, isTiling, traitsOf } from "../ops/ask.ts";
+import { isRepeating, isSlicing, isTiling, traitsOf } from "../ops/ask.ts";
 import { movesOneInput } from "../ops/movers.ts";
 import { findOp } from "../ops/registry.ts";
 import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
@@ -35,17 +35,6 @@ function everyAxis({ inputs, outputs }: Node, scope: Scope, holds: (from: Dim, t
 
 function isSameSize(from: Dim, to: Dim): boolean {
   return !isUnknown(from) && sameDim(from, to);
-}
-
-/** Whether a node converts to the type, or expands to the sizes, that its input has, whatever the sizes of symbols. */
-export function isIdle(node: Node, scope: Scope): boolean {
-  const [from, to] = [node.inputs[0], node.outputs[0]].map((value) => {
-    const fact = value === undefined ? undefined : scope.fact(value);
-    return fact?.kind === "tensor" ? fact : undefined;
-  });
-  if (isCast(node)) return from?.dtype !== undefined && from.dtype === to?.dtype;
-  const isFixed = from?.shape?.every((dim) => typeof dim === "number") === true;
-  return isRepeating(node) && isFixed && copiesWhole(node, scope);
 }
 
 /** What PyTorch and fusing compilers answer with a view: axes of one element are repeated alike by either operator. */
