@@ -78,6 +78,7 @@ class KernelFinder {
     if (pattern !== undefined) return this.#placePattern(node, pattern);
     const products = this.#productsOf.get(node);
     if (products !== undefined) {
+      if (areOfAttention(products)) this.#bringApart(node);
       for (const product of products) {
         if (product.node !== node) continue;
         const open = this.#fusesEpilogue();
@@ -102,6 +103,12 @@ class KernelFinder {
     const rows = traitsOf(node)?.layout === "channels" ? undefined : this.#rowsOf(works);
     if (rows !== undefined) return this.#placeLoop(node, rows);
     for (const work of works) this.#add(node, { nodes: [node], product: undefined, work, open: false });
+  }
+
+  /** Operands of attention that come as one, where its operator says that a pass does. */
+  #bringApart(node: Node): void {
+    for (const work of boundMemoryWork(node, this.#scope, "copy", this.#bindings))
+      if (work.kind === "traffic") this.#convert(node, work);
   }
 
   /** A pass for this node, before it: what it computes goes by its own kernel. */
