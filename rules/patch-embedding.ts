@@ -1,7 +1,7 @@
-import { type CostedProduct, type LintContext, type Saving, scale } from "../src/lint/context.ts";
+import { type LintContext, type Saving, scale } from "../src/lint/context.ts";
 import { conversionWork } from "../src/lint/memory-passes.ts";
-import { isUnpadded, type PatchProduct, patchesAsProduct, transposesToLast } from "../src/lint/patches.ts";
-import { defineRule } from "../src/lint/rule.ts";
+import { type PatchConvolution, patchConvolutions } from "../src/lint/patches.ts";
+import { defineRule, type Site } from "../src/lint/rule.ts";
 
 /**
  * ## What it does
@@ -20,8 +20,9 @@ import { defineRule } from "../src/lint/rule.ts";
  * It loses where the channels fill a 16-byte load: 2×2 of 96 channels 4.96 to 5.77 µs, batch 32 16.4 to 37.5 µs. Those are
  * left alone, and so is what runs on tc-lint's own runtime, which lays patches out as rows itself.
  *
- * The saving is the convolution, with the Transpose behind it where there is one, less the product and a copy of the input; where
- * something wants channels second, less the pass that turns the output over, too.
+ * The saving is the convolution, with the Transpose behind it where there is one, less the product and the Transpose that lays the patches
+ * out; where something wants channels second, less the pass that turns the output over, too. With ONNX Runtime's `prefer_nhwc` the passes
+ * that it puts around the convolution are in it as well, and those that it would put elsewhere instead.
  *
  * ## Example
  * ```python
@@ -53,39 +54,42 @@ export default defineRule({
   },
   *check(context) {
     if (context.target.stack.multipliesPatches) return;
-    for (const product of context.products) {
-      const work = product.sizes;
-      if (work.kind !== "conv" || product.weight === undefined || !isUnpadded(product)) continue;
-      const patches = patchesAsProduct(work, context.alignment(work.dtype));
-      const saves = patches && savingOf(product, patches, context);
-      if (patches === undefined || saves === undefined || !(saves.microseconds > 0)) continue;
-      const { m, n, k } = patches.gemm;
-      const { channels, kernel } = work;
-      yield { at: product, message: "patches", data: { patch: kernel.join("×"), channels, m, n, k }, saves };
+    for (const patches of patchConvolutions(context)) {
+      const { product, work, gemm } = patches;
+      const covers = coveredBy(patches, context);
+      const saves = savingOf(patches, covers, context);
+      if (!(saves.microseconds > 0)) continue;
+      const { m, n, k } = gemm;
+      const data = { patch: work.kernel.join("×"), channels: work.channels, m, n, k };
+      yield { at: product, message: "patches", data, saves, covers };
     }
   },
 });
 
-function savingOf(
-  product: CostedProduct,
-  { gemm, gather }: PatchProduct,
-  context: LintContext,
-): Saving | undefined {
-  const keeps = context.choosesLayout || isChannelsLast(product);
-  const transposes = keeps ? [] : transposesToLast(product, context);
-  const [output] = product.node.outputs;
-  const turns = transposes === undefined && output !== undefined;
-  const back = turns ? conversionWork(output, product.scope, context) : undefined;
-  const before = [product.sizes, ...(transposes ?? []).map(({ work }) => work)];
-  // Turning axes over took up to twice as long as a copy is predicted to, never less: bench/results/rewrites.jsonl.
-  const after = back === undefined ? [gemm, gather] : [gemm, gather, back, back];
-  const { microseconds, low, high } = context.savingOf(before, after);
-  // Convolutions are priced with a bias, which some do not have.
-  const bias = product.node.inputs[2] === undefined ? product.estimate.biasMicroseconds : 0;
-  const times = product.runs * context.measure([product]);
-  return scale({ microseconds: microseconds - bias, low: low - bias, high: high - bias }, times);
+/** The convolution, and the passes that go with it. */
+function coveredBy({ product, work, transposes, passes }: PatchConvolution, context: LintContext): Site[] {
+  const { scope, node } = product;
+  // Who chooses the layout and moves no Transpose has none to lose, as where convolutions are in NHWC already.
+  const isApart = context.choosesLayout ? !context.target.stack.cancelsTransposes : work.layout === "nhwc";
+  const nodes = [node, ...(isApart ? [] : (transposes ?? [])), ...passes.nodes];
+  return nodes.map((each) => ({ node: each, scope }));
 }
 
-function isChannelsLast({ sizes }: CostedProduct): boolean {
-  return sizes.kind === "conv" && sizes.layout === "nhwc";
+function savingOf(patches: PatchConvolution, covers: readonly Site[], context: LintContext): Saving {
+  const { product, work, gemm, gather, transposes, passes } = patches;
+  const { scope, node, runs, estimate } = product;
+  const isCovered = new Set(covers.map((site) => site.node));
+  const gone = (transposes ?? []).filter((each) => isCovered.has(each));
+  const steps = gone.flatMap((each) => context.timeline.stepOf(each, scope) ?? []);
+  const [output] = node.outputs;
+  const turns = !context.choosesLayout && work.layout !== "nhwc" && transposes === undefined;
+  const back = turns && output !== undefined ? conversionWork(output, scope, context) : undefined;
+  const before = [work, ...steps.map((step) => step.work), ...passes.before];
+  // Turning axes over took up to twice as long as a copy is predicted to, never less: bench/results/rewrites.jsonl.
+  const after = [gemm, ...gather, ...(back === undefined ? [] : [back, back]), ...passes.after];
+  const { microseconds, low, high } = context.savingOf(before, after);
+  // Convolutions are priced with a bias, which some do not have.
+  const bias = node.inputs[2] === undefined ? estimate.biasMicroseconds : 0;
+  const times = runs * context.measure(covers);
+  return scale({ microseconds: microseconds - bias, low: low - bias, high: high - bias }, times);
 }

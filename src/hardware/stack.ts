@@ -82,8 +82,8 @@ export interface Stack {
   /** Number formats that it has kernels of for these operators alone: a file with another operator in them does not load. */
   readonly inPart: Readonly<Partial<Record<ComputeType, KernelsSince>>>;
   /**
-   * Whether it drops, as it loads a file, a Cast to the type and an Expand to the shape of what they read; a Pad by nothing and a Slice
-   * of the whole run (ONNX Runtime's CastElimination and ExpandElimination, at its basic level).
+   * Whether it drops, as it loads a file, a Cast to the type and an Expand to the shape of what they read, a Slice from 0 to the largest
+   * integer and a sum with 0 or a product with 1; a Pad by nothing and a Slice to the size it runs (ONNX Runtime, at its basic level).
    */
   readonly dropsIdle: boolean;
   /**

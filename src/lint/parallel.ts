@@ -28,9 +28,9 @@ export function parallelProducts(products: readonly CostedProduct[]): CostedProd
 export function merged(products: readonly CostedProduct[]): GemmWork<number> | ConvWork<number> | undefined {
   const [first] = products;
   const work = first?.sizes;
-  if (work?.kind === "gemm") return { ...work, n: sum(products.map(({ sizes }) => outputsOf(sizes))) };
-  if (work?.kind === "conv") return { ...work, filters: sum(products.map(({ sizes }) => outputsOf(sizes))) };
-  return undefined;
+  const outputs = products.reduce((total, { sizes }) => total + outputsOf(sizes), 0);
+  if (work?.kind === "gemm") return { ...work, n: outputs };
+  return work?.kind === "conv" ? { ...work, filters: outputs } : undefined;
 }
 
 /**
@@ -46,14 +46,14 @@ export function splitBehind(
   });
   const [first] = parts;
   if (first === undefined || parts.length !== products.length) return undefined;
+  let [elements, bytes, columns] = [0, 0, 0];
+  for (const part of parts) {
+    elements += part.elements;
+    bytes += part.bytes;
+    columns += part.columns;
+  }
   const isLast = products[0]?.sizes.kind === "gemm";
-  const whole = {
-    ...first,
-    elements: sum(parts.map(({ elements }) => elements)),
-    bytes: sum(parts.map(({ bytes }) => bytes)),
-    columns: isLast ? sum(parts.map(({ columns }) => columns)) : first.columns,
-  };
-  return passOver(whole, "copy");
+  return passOver({ ...first, elements, bytes, columns: isLast ? columns : first.columns }, "copy");
 }
 
 /** N of a product, filters of a convolution. */
@@ -79,8 +79,4 @@ function isPointwise({ kernel, groups }: ConvWork<number>): boolean {
 
 function distinctWeights(products: readonly CostedProduct[]): Set<Value | undefined> {
   return new Set(products.map(({ weight }) => weight));
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -1,18 +1,20 @@
 /** @file Convolutions over patches that do not overlap: each is one product over reordered elements. */
 import { intsAttributeIn } from "../facts/attributes.ts";
-import { bytesOf } from "../ir/dtype.ts";
-import type { Value } from "../ir/model.ts";
+import { groupBy } from "../ir/group.ts";
+import type { Node, Value } from "../ir/model.ts";
 import { isReshaping, permutationOf } from "../ops/ask.ts";
+import { transposeWork } from "../ops/movement/transpose.ts";
 import { movesToLast } from "../ops/permutations.ts";
-import { type ConvWork, type GemmWork, type TrafficWork, volume } from "../ops/work.ts";
+import { bindWork, type ConvWork, type GemmWork, volume, type Work } from "../ops/work.ts";
 import { ConstantValues } from "../workload/constants.ts";
-import type { CostedProduct, LintContext, Step } from "./context.ts";
+import type { CostedProduct, LintContext } from "./context.ts";
 import { isQuantized } from "./formats.ts";
+import { type AsRows, noPasses, type PassesAround, passesAround } from "./patch-layouts.ts";
 
 export interface PatchProduct {
   readonly gemm: GemmWork<number>;
   /** The pass that lays each patch out as a row. */
-  readonly gather: TrafficWork<number>;
+  readonly gather: readonly Work<number>[];
 }
 
 /**
@@ -27,7 +29,6 @@ export function patchesAsProduct(work: ConvWork<number>, multiple: number): Patc
   );
   if (!tiles || dilations.some((each) => each !== 1) || channels >= multiple) return undefined;
   const [m, k] = [batch * volume(output), channels * volume(kernel)];
-  const bytes = bytesOf(dtype, m * k);
   return {
     gemm: {
       kind: "gemm",
@@ -40,30 +41,31 @@ export function patchesAsProduct(work: ConvWork<number>, multiple: number): Patc
       sharedB: true,
       dtype,
     },
-    gather: {
-      kind: "traffic",
-      pattern: "copy",
-      rows: m,
-      columns: k,
-      bytesRead: bytes,
-      bytesWritten: bytes,
-      dtype,
-    },
+    gather: gatherWork(work),
   };
 }
 
+/** The Transpose of [batch, channels, across, patch, …] that brings each patch's elements together. */
+function gatherWork({ batch, channels, output, kernel, dtype }: ConvWork<number>): Work<number>[] {
+  const shape = [batch, channels, ...output.flatMap((across, axis) => [across, kernel[axis] ?? 1])];
+  const positions = output.map((_, axis) => 2 + 2 * axis);
+  const inside = kernel.map((_, axis) => 3 + 2 * axis);
+  const bound = transposeWork(shape, [0, ...positions, 1, ...inside], dtype);
+  return bound.flatMap((each) => bindWork(each, new Map()) ?? []);
+}
+
 /** Whether a convolution has no padding that its sizes do not show. */
-export function isUnpadded({ node, scope }: CostedProduct): boolean {
+function isUnpadded({ node, scope }: CostedProduct): boolean {
   return (intsAttributeIn(node, "pads", scope) ?? []).every((pad) => pad === 0);
 }
 
 /**
- * Kernels of the Transposes that bring a convolution's channels to the last axis, where all its readers are such; undefined where
- * some reader wants the layout that the convolution writes.
+ * Transposes that bring a convolution's channels to the last axis, where all its readers are such; undefined where some reader wants the
+ * layout that the convolution writes.
  */
-export function transposesToLast({ node, scope }: CostedProduct, context: LintContext): Step[] | undefined {
+function transposesToLast({ node, scope }: CostedProduct): Node[] | undefined {
   const constants = ConstantValues.of(scope);
-  const steps: Step[] = [];
+  const found: Node[] = [];
   const pending: (Value | undefined)[] = [node.outputs[0]];
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (value.isOutput) return undefined;
@@ -71,11 +73,43 @@ export function transposesToLast({ node, scope }: CostedProduct, context: LintCo
       // Shape arithmetic reads sizes, not elements.
       if (constants.has(reader)) continue;
       if (isReshaping(reader)) pending.push(reader.outputs[0]);
-      else if (movesToLast(permutationOf(reader) ?? [])) {
-        const step = context.timeline.stepOf(reader, scope);
-        if (step !== undefined) steps.push(step);
-      } else return undefined;
+      else if (movesToLast(permutationOf(reader) ?? [])) found.push(reader);
+      else return undefined;
     }
   }
-  return steps;
+  return found;
+}
+
+/** A convolution over patches that a product could take the place of. */
+export interface PatchConvolution extends PatchProduct {
+  readonly product: CostedProduct;
+  readonly work: ConvWork<number>;
+  /** Transposes behind it that go with it; undefined where something reads its image as the file has it. */
+  readonly transposes: readonly Node[] | undefined;
+  /** What a stack that turns convolutions to NHWC has around it. */
+  readonly passes: PassesAround;
+}
+
+/** In the order of products. */
+export function patchConvolutions(context: LintContext): PatchConvolution[] {
+  const found = context.products.flatMap((product): Omit<PatchConvolution, "passes">[] => {
+    const work = product.sizes;
+    if (work.kind !== "conv" || product.weight === undefined || !isUnpadded(product)) return [];
+    const patches = patchesAsProduct(work, context.alignment(work.dtype));
+    return patches === undefined
+      ? []
+      : [{ ...patches, product, work, transposes: transposesToLast(product) }];
+  });
+  const byScope = groupBy(found, ({ product }) => product.scope);
+  const passesIn = new Map(
+    [...byScope].map(([scope, all]) => [scope, passesAround(all.map(rowsOf), scope, context)]),
+  );
+  return found.map((each) => {
+    const { node, scope } = each.product;
+    return { ...each, passes: passesIn.get(scope)?.(node) ?? noPasses };
+  });
+}
+
+function rowsOf({ product, transposes }: Omit<PatchConvolution, "passes">): AsRows {
+  return { node: product.node, transposes };
 }

@@ -1,11 +1,14 @@
 /** @file GroupNorm as exporters write it: groups as the channels of an InstanceNormalization, scale and shift behind it. */
+import { opsetOf } from "../facts/context.ts";
 import type { Scope } from "../facts/scope.ts";
+import { worksOf } from "../facts/works.ts";
 import { runsAsFunction, type Stack } from "../hardware/stacks.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { volume } from "../ops/work.ts";
+import { bindWork, volume, type Work } from "../ops/work.ts";
 import { WrittenGraph, type WrittenOut } from "../workload/written-out.ts";
 import type { LintContext } from "./context.ts";
 import { sizesOf } from "./graph.ts";
+import { passOver } from "./memory-passes.ts";
 
 export interface WrittenGroupNorm extends WrittenOut {
   readonly groups: number;
@@ -16,9 +19,35 @@ export function writtenGroupNorms(scope: Scope, context: LintContext): WrittenGr
   return graph.nodes("InstanceNormalization").flatMap((node) => groupNormAround(node, graph, context) ?? []);
 }
 
+const groupNorm = { domain: "", opType: "GroupNormalization" } as const;
+
 /** Whether the one operator is one kernel. */
 export function hasGroupNorm(stack: Stack): boolean {
-  return !runsAsFunction(stack, { domain: "", opType: "GroupNormalization" });
+  return !runsAsFunction(stack, groupNorm);
+}
+
+/** The operator where the stack runs its function instead, and the kernels of the same by InstanceNormalization. */
+export interface InlinedGroupNorm {
+  readonly node: Node;
+  readonly scope: Scope;
+  readonly written: readonly Work<number>[];
+}
+
+export function inlinedGroupNorms(scope: Scope, context: LintContext): InlinedGroupNorm[] {
+  if (hasGroupNorm(context.target.stack)) return [];
+  return scope.graph.nodes.flatMap((node): InlinedGroupNorm[] => {
+    const isOperator = node.domain === groupNorm.domain && node.opType === groupNorm.opType;
+    const written = isOperator ? asInstances(node, scope, context) : undefined;
+    return written === undefined ? [] : [{ node, scope, written }];
+  });
+}
+
+/** Parameters of groups, which the operator had before opset 21, are InstanceNormalization's own; those of channels are two passes behind it. */
+function asInstances(node: Node, scope: Scope, context: LintContext): Work<number>[] | undefined {
+  const norms = worksOf(node, scope)?.flatMap((work) => bindWork(work, context.bindings) ?? []);
+  const pass = passOver(node.outputs[0], scope, "elementwise", context);
+  if (norms === undefined || norms.length === 0 || pass === undefined) return undefined;
+  return opsetOf(groupNorm.domain, scope) < 21 ? norms : [...norms, pass, pass];
 }
 
 /** Reshape to [N, groups, rest], InstanceNormalization, Reshape back, Mul and Add of a parameter a channel. */

@@ -74,9 +74,34 @@ export function isSlicing(node: Node): boolean {
   return isOp(node, "Slice", "Split");
 }
 
+/** Parts of the first input from starts to ends, which inputs 1 and 2 name, by steps that input 4 does. */
+export function isSliceOfInputs(node: Node): boolean {
+  return isOp(node, "Slice") && node.inputs.length > 2;
+}
+
+const neutralElements: Readonly<Record<string, { readonly value: number; readonly operands: number }>> = {
+  Add: { value: 0, operands: 2 },
+  Mul: { value: 1, operands: 2 },
+  Sub: { value: 0, operands: 1 },
+  Div: { value: 1, operands: 1 },
+};
+
+/** The number that changes nothing of the other operand, as one of inputs; none for other operators. */
+export function neutralElement(
+  node: Node,
+): { readonly value: number; readonly inputs: readonly number[] } | undefined {
+  const found = node.domain === "" ? neutralElements[node.opType] : undefined;
+  return found && { value: found.value, inputs: found.operands === 2 ? [0, 1] : [1] };
+}
+
 /** Whether the first input is repeated along its axes. */
 export function isRepeating(node: Node): boolean {
   return isOp(node, "Expand");
+}
+
+/** The same by how often along each axis, which need not be of one element. */
+export function isTiling(node: Node): boolean {
+  return isOp(node, "Tile");
 }
 
 /** The first input in another type, which the node names. */

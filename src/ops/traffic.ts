@@ -50,24 +50,24 @@ export const imageRank = 4;
 /** A node of a function that makes `result` lane by lane; scalars and parameters of a channel stay in cache, and are not among `reads`. */
 export function laneKernel(result: TensorFact, ...reads: readonly TensorFact[]): BodyKernel | undefined {
   const { shape = [] } = result;
-  const isOneRow = shape.length >= imageRank;
-  const [rows, columns] = isOneRow ? [1, product(shape)] : [product(shape.slice(0, -1)), shape.at(-1) ?? 1];
-  return kernelOf("elementwise", { result, reads, rows, columns });
+  const walked = shape.length >= imageRank ? { rows: 1, columns: product(shape) } : rowsOf(result);
+  return kernelOf("elementwise", { result, reads, ...walked });
 }
 
 /** One that reduces the last axis of `of`. */
 export function rowKernel(result: TensorFact, of: TensorFact): BodyKernel | undefined {
-  const { shape = [] } = of;
-  const [rows, columns] = [product(shape.slice(0, -1)), shape.at(-1) ?? 1];
-  return kernelOf("reduction", { result, reads: [of], rows, columns });
+  return kernelOf("reduction", { result, reads: [of], ...rowsOf(of) });
 }
 
 /** One that brings elements elsewhere: it reads as much as it writes. */
 export function moveKernel(result: TensorFact, pass: TrafficVariant): BodyKernel | undefined {
-  const { shape = [] } = result;
-  const [rows, columns] = [product(shape.slice(0, -1)), shape.at(-1) ?? 1];
-  const kernel = kernelOf("copy", { result, reads: [result], rows, columns });
+  const kernel = kernelOf("copy", { result, reads: [result], ...rowsOf(result) });
   return kernel && { ...kernel, pass };
+}
+
+/** Along the last axis. */
+function rowsOf({ shape = [] }: TensorFact): Pick<Walked, "rows" | "columns"> {
+  return { rows: product(shape.slice(0, -1)), columns: shape.at(-1) ?? 1 };
 }
 
 /** All of them, or nothing. */

@@ -190,20 +190,27 @@ export function accountCells(
   isTight = isBrief,
 ): [string, string, string, string] {
   const [name, own] = names[step.step](step, account, isBrief);
-  const next = account[account.indexOf(step) + 1];
-  const way = next !== undefined && takesAsLong(next, account) ? withFile(own, step, next) : own;
+  const file = toldBefore(account);
+  const isRowOfFile = file !== undefined && account[account.indexOf(file) - 1] === step;
+  const way = isRowOfFile ? withFile(own, step, file) : own;
   return [name, duration(step.microseconds), savingOf(step, account, { isBrief, isTight }), way];
 }
 
 /** The steps that are rows: what writing half takes is none where the time reads the same, and its command is told in the row before. */
 export function rowsOf(account: readonly AccountStep[]): readonly AccountStep[] {
-  return account.filter((step) => !takesAsLong(step, account));
+  const file = toldBefore(account);
+  return account.filter((step) => step !== file);
 }
 
-function takesAsLong(step: AccountStep, account: readonly AccountStep[]): boolean {
-  const before = account[account.indexOf(step) - 1];
-  const isKept = step.step === "kept" && before !== undefined;
-  return isKept && duration(before.microseconds) === duration(step.microseconds);
+/** The file in half, where its time reads as that of the step before, in whose row it is told. */
+function toldBefore(account: readonly AccountStep[]): AccountStep | undefined {
+  const at = account.findIndex(({ step }) => step === "kept");
+  const [before, kept] = [account[at - 1], account[at]];
+  const isTold =
+    before !== undefined &&
+    kept !== undefined &&
+    duration(before.microseconds) === duration(kept.microseconds);
+  return isTold ? kept : undefined;
 }
 
 /** The way to a step, with what the file takes that comes of it. */

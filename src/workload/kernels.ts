@@ -17,20 +17,13 @@ import type { BodyKernel } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
 import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
 import { ConstantValues } from "./constants.ts";
+import { isIdle } from "./idle-nodes.ts";
 import { areOfAttention, type Kernel, type KernelInput, productsByNode } from "./kernel.ts";
 import { hasOneEnd, isWithin, longer, type OpenKernel } from "./open-kernel.ts";
 import { operatorKernels } from "./operator-kernels.ts";
 import type { CostedProduct } from "./product.ts";
 import { scopeAsRun } from "./scope-as-run.ts";
-import {
-  boundMemoryWork,
-  chainWork,
-  copiesWhole,
-  givesOutput,
-  isIdle,
-  isViewed,
-  patternOf,
-} from "./traffic.ts";
+import { boundMemoryWork, chainWork, copiesWhole, givesOutput, isViewed, patternOf } from "./traffic.ts";
 import { type Turned, turnedLayout } from "./turned-layout.ts";
 import { type FoldedOperands, foldedOperands } from "./written-operand.ts";
 import type { WrittenOut } from "./written-out.ts";
@@ -89,6 +82,7 @@ class KernelFinder {
     if (pattern !== undefined) return this.#placePattern(node, pattern);
     const products = this.#productsOf.get(node);
     if (products !== undefined) {
+      if (areOfAttention(products)) this.#bringApart(node);
       for (const product of products) {
         if (product.node !== node) continue;
         const open = this.#fusesEpilogue();
@@ -113,6 +107,12 @@ class KernelFinder {
     const rows = traitsOf(node)?.layout === "channels" ? undefined : this.#rowsOf(works);
     if (rows !== undefined) return this.#placeLoop(node, rows);
     for (const work of works) this.#add(node, { nodes: [node], product: undefined, work, open: false });
+  }
+
+  /** Operands of attention that come as one, where its operator says that a pass does. */
+  #bringApart(node: Node): void {
+    for (const work of boundMemoryWork(node, this.#scope, "copy", this.#bindings))
+      if (work.kind === "traffic") this.#convert(node, work);
   }
 
   /** A pass for this node, before it: what it computes goes by its own kernel. */
@@ -196,7 +196,7 @@ class KernelFinder {
   #isFree(node: Node): boolean {
     if (this.#aroundAttention.has(node) || this.#turned?.cancelled.has(node)) return true;
     if (this.#folded?.before.has(node)) return true;
-    const isView = this.#stack.fuses.views && isViewed(node);
+    const isView = this.#stack.fuses.views && isViewed(node, this.#scope);
     const isDropped = this.#stack.dropsIdle && isIdle(node, this.#scope);
     return (
       (isView || isDropped || (this.#joinsChains() && copiesWhole(node, this.#scope))) && !givesOutput(node)

@@ -1,10 +1,10 @@
 /** @file Memory-bound work of nodes and of chains of elementwise nodes. */
 import type { Scope } from "../facts/scope.ts";
 import { worksOf } from "../facts/works.ts";
-import { isUnknown, mulDims, product, sameDim } from "../ir/dim.ts";
+import { type Dim, isUnknown, mulDims, product, sameDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
-import { isCast, isRepeating, isSlicing, traitsOf } from "../ops/ask.ts";
+import { isRepeating, isSlicing, isTiling, traitsOf } from "../ops/ask.ts";
 import { movesOneInput } from "../ops/movers.ts";
 import { findOp } from "../ops/registry.ts";
 import { bindWork, type TrafficPattern, type TrafficWork, type Work } from "../ops/work.ts";
@@ -20,31 +20,26 @@ export function patternOf(node: Node, scope: Scope): TrafficPattern | "none" | u
 
 /** Whether a node gives out all that it takes in, in the same shape: a Pad by zeros, a Slice of the whole. */
 export function copiesWhole(node: Node, scope: Scope): boolean {
-  if (!movesOneInput(node)) return false;
-  const [from, to] = [node.inputs[0], node.outputs[0]].map((value) => {
-    const fact = value === undefined ? undefined : scope.fact(value);
-    return fact?.kind === "tensor" ? fact.shape : undefined;
-  });
+  return movesOneInput(node) && everyAxis(node, scope, isSameSize);
+}
+
+/** Whether `holds` of each axis before and behind a node that has as many of either. */
+function everyAxis({ inputs, outputs }: Node, scope: Scope, holds: (from: Dim, to: Dim) => boolean): boolean {
+  const [from, to] = [scope.shape(inputs[0]), scope.shape(outputs[0])];
   if (from === undefined || from.length !== to?.length) return false;
   return from.every((dim, axis) => {
     const other = to[axis];
-    return other !== undefined && !isUnknown(dim) && sameDim(dim, other);
+    return other !== undefined && holds(dim, other);
   });
 }
 
-/** Whether a node converts to the type, or expands to the sizes, that its input has, whatever the sizes of symbols. */
-export function isIdle(node: Node, scope: Scope): boolean {
-  const [from, to] = [node.inputs[0], node.outputs[0]].map((value) => {
-    const fact = value === undefined ? undefined : scope.fact(value);
-    return fact?.kind === "tensor" ? fact : undefined;
-  });
-  if (isCast(node)) return from?.dtype !== undefined && from.dtype === to?.dtype;
-  const isFixed = from?.shape?.every((dim) => typeof dim === "number") === true;
-  return isRepeating(node) && isFixed && copiesWhole(node, scope);
+function isSameSize(from: Dim, to: Dim): boolean {
+  return !isUnknown(from) && sameDim(from, to);
 }
 
-/** What PyTorch and fusing compilers answer with a view. */
-export function isViewed(node: Node): boolean {
+/** What PyTorch and fusing compilers answer with a view: axes of one element are repeated alike by either operator. */
+export function isViewed(node: Node, scope: Scope): boolean {
+  if (isTiling(node)) return everyAxis(node, scope, (from, to) => from === 1 || isSameSize(from, to));
   return isSlicing(node) || isRepeating(node);
 }
 

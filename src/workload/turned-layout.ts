@@ -44,10 +44,21 @@ export interface Turned {
   readonly undone: ReadonlySet<Value>;
 }
 
-/** Of one graph; undefined where nothing moves its Transposes. Bodies of what spells NHWC are told of at their calls. */
-export function turnedLayout(scope: Scope, stack: Stack, bound: Bound): Turned | undefined {
+/** Of a node that is rewritten as a product of rows, which has the channels of its image last: in what order those that read it get it. */
+export type RowsGiven = "last" | "file";
+
+/**
+ * Of one graph; undefined where nothing moves its Transposes. Bodies of what spells NHWC are told of at their calls. `asRows`: convolutions as if they
+ * were products of rows, of which nothing is turned.
+ */
+export function turnedLayout(
+  scope: Scope,
+  stack: Stack,
+  bound: Bound,
+  asRows: ReadonlyMap<Node, RowsGiven> = new Map(),
+): Turned | undefined {
   if (!stack.cancelsTransposes || isNhwcBody(scope)) return undefined;
-  const layouts = new Layouts(scope, stack, bound);
+  const layouts = new Layouts({ scope, stack, bound, asRows });
   return layouts.hasTurned() ? layouts.walk() : undefined;
 }
 
@@ -66,10 +77,18 @@ const orderTo: Readonly<Record<"last" | "second", (rank: number) => readonly num
 };
 const back = { last: "second", second: "last" } as const;
 
+interface LayoutsInput {
+  readonly scope: Scope;
+  readonly stack: Stack;
+  readonly bound: Bound;
+  readonly asRows: ReadonlyMap<Node, RowsGiven>;
+}
+
 class Layouts {
   readonly #scope: Scope;
   readonly #stack: Stack;
   readonly #bound: Bound;
+  readonly #asRows: ReadonlyMap<Node, RowsGiven>;
   readonly #constants: ConstantValues;
   readonly #lying = new Map<Value, Lying>();
   /** Values that there is a pass for already. */
@@ -77,17 +96,20 @@ class Layouts {
   readonly #cancelled = new Set<Node>();
   readonly #conversions = new Map<Node, Work<number>[]>();
 
-  constructor(scope: Scope, stack: Stack, bound: Bound) {
+  constructor({ scope, stack, bound, asRows }: LayoutsInput) {
     this.#scope = scope;
     this.#stack = stack;
     this.#bound = bound;
+    this.#asRows = asRows;
     this.#constants = ConstantValues.of(scope);
   }
 
   hasTurned(): boolean {
     const { nodes } = this.#scope.graph;
     return (
-      nodes.some(isNhwcCall) || (choosesLayout(this.#stack) && nodes.some((node) => this.#isTurned(node)))
+      nodes.some(isNhwcCall) ||
+      [...this.#asRows.values()].includes("last") ||
+      (choosesLayout(this.#stack) && nodes.some((node) => this.#isTurned(node)))
     );
   }
 
@@ -137,13 +159,14 @@ class Layouts {
     else if (this.#isCall(node) && !isNhwcCall(node)) this.#mark(node, "either");
     else if (crosses(node)) this.#cross(node);
     else this.#release(node);
+    if (this.#asRows.get(node) === "last") this.#mark(node, "last");
     const isGiven = this.#scope.functionName === undefined && node.outputs.some((output) => output?.isOutput);
     if (isGiven)
       for (const output of node.outputs) if (output?.isOutput === true) this.#bringBack(node, output);
   }
 
   #isTurned(node: Node): boolean {
-    return this.#turns(node, this.#rankOf(node.inputs[0]) ?? 0);
+    return !this.#asRows.has(node) && this.#turns(node, this.#rankOf(node.inputs[0]) ?? 0);
   }
 
   /** Of so many axes the stack has kernels for, and turns. */

@@ -35,7 +35,7 @@ describe("patches as a product, as measured", () => {
     const product = patchesAsProduct(work, target.stack.alignment.fp16);
     expect(product !== undefined).toBe(after < before);
     if (product === undefined) return;
-    const microseconds = [product.gemm, product.gather].map(
+    const microseconds = [product.gemm, ...product.gather].map(
       (each) => cost.estimate(each, target).microseconds,
     );
     const predicted = microseconds.reduce((sum, each) => sum + each, 0);

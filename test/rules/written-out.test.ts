@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type GraphBuilder, model } from "../../fixtures/builder.ts";
+import { type GraphBuilder, type ModelOptions, model } from "../../fixtures/builder.ts";
 import { writtenGelu, writtenGroupNorm, writtenNorm } from "../../fixtures/layers.ts";
 import { stackIds, stacks } from "../../src/hardware/stacks.ts";
 import type { Finding } from "../../src/lint/result.ts";
@@ -39,6 +39,47 @@ describe("TC407", () => {
     expect(told).toEqual(["cudnn"]);
     expect(told.filter((stack) => !hasGroupNorm(stacks[stack]))).toEqual([]);
   });
+
+  const operator = (inputs: number) => (graph: GraphBuilder) => {
+    const parameter = () => graph.weight([inputs]);
+    const read = [graph.input("x", sizes), parameter(), parameter()];
+    graph.output(graph.node("GroupNormalization", read, { num_groups: 32 }));
+  };
+  const since21 = { opset: 21, irVersion: 10 };
+  const ofGroups = (graph: GraphBuilder) => {
+    const shape = (...values: number[]) => graph.weight([values.length], { dtype: "int64", values });
+    const apart = graph.node("Reshape", [graph.input("x", sizes), shape(8, 32, -1)]);
+    const norm = graph.node("InstanceNormalization", [apart, graph.weight([32]), graph.weight([32])]);
+    graph.output(graph.node("Reshape", [norm, shape(...sizes)]));
+  };
+
+  // Three kernels of channels' parameters, one of groups'.
+  it.each([
+    ["since opset 21", since21, operator(320), norm(), 3],
+    ["before", { opset: 18 }, operator(32), ofGroups, 1],
+  ] as const)(
+    "finds the operator where the stack has no kernel of it: %s",
+    (_, options, build, other, written) => {
+      for (const stack of stackIds) {
+        const reportOf = (of: (graph: GraphBuilder) => void, opset: Omit<ModelOptions, "name">) => {
+          using opened = modelFromBytes(model({ name: "test", ...opset }, of));
+          return lint(opened, { stack });
+        };
+        const before = reportOf(build, options);
+        const found = before.findings.filter(({ code }) => code === "TC407");
+        expect(found.length, stack).toBe(hasGroupNorm(stacks[stack]) ? 0 : 1);
+        for (const { data, saves } of found) {
+          expect(data).toEqual({ stack, kernels: expect.any(Number), written });
+          const after = reportOf(other, { opset: 17 });
+          const timeOf = ({ account }: typeof before) =>
+            account.find(({ step }) => step === "precision")?.microseconds;
+          const left = (timeOf(before) ?? Number.NaN) - (saves?.microseconds ?? 0);
+          // Parameters of channels are read by the normalization, or behind it.
+          expect(left / (timeOf(after) ?? 0)).toBeCloseTo(1, 4);
+        }
+      }
+    },
+  );
 
   it("leaves an InstanceNormalization alone that stands for itself", () => {
     const read = (graph: GraphBuilder) => {

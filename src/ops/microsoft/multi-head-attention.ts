@@ -8,7 +8,7 @@
 import { type Dim, floorDivDims, mulDims, type Shape } from "../../ir/dim.ts";
 import { textOf } from "../../ir/message.ts";
 import type { AxisContext, LaneContext } from "../axes.ts";
-import { defineOp, type OpContext, type OpDefinition, ShapeError } from "../op.ts";
+import { defineOp, type OpContext, type OpDefinition, ShapeError, type WorkContext } from "../op.ts";
 import {
   type AttentionPlaces,
   attentionAxes,
@@ -25,7 +25,9 @@ import {
 } from "../product/heads.ts";
 import { dimAt, requireRank, shared, sharedOr } from "../product/operands.ts";
 import { asTensor, tensor, tensorAt } from "../shape.ts";
+import { moveKernel } from "../traffic.ts";
 import { computes, half, type Traits } from "../traits.ts";
+import type { Work } from "../work.ts";
 import { microsoft } from "./domain.ts";
 import { hasOwnScale, headsOf } from "./grouped-heads.ts";
 
@@ -82,13 +84,27 @@ function multiHeadAttention(form: Form): OpDefinition {
       const causal = (context.int("unidirectional") ?? 0) !== 0;
       const masked = form.masks.some((mask) => context.inputs[mask] !== undefined);
       const work = attentionWork(sizesOf(context, form), tensorAt(context, 0).dtype, causal, masked);
-      return work && [work];
+      return work && [...(places === undefined ? [] : unpacking(context)), work];
     },
     ...(places && {
       axes: (context: AxisContext) => separateAxes(context, form, places),
       lanes: (context: LaneContext, output: number) => attentionLane(context, output, places),
     }),
   });
+}
+
+/**
+ * What brings queries, keys and values apart that come in one operand, before the kernels that want them so: flash, memory-efficient and cuDNN's, and the
+ * products of what none of these takes. (TensorRT's, of short sequences on GPUs before Hopper, reads all three as they lie.)
+ *
+ * Source: PrepareQkv_MHA_PackedQKV and PrepareQkv_MHA_PackedKV (attention_prepare_qkv.cu).
+ */
+function unpacking(context: WorkContext): Work[] {
+  const [query, key] = [context.inputs[0], context.inputs[1]];
+  const packed = key === undefined ? query : key;
+  const isPacked = key === undefined || (key.kind === "tensor" && key.shape?.length === 5);
+  const moved = isPacked && packed?.kind === "tensor" ? moveKernel(packed, "permute") : undefined;
+  return moved === undefined ? [] : [moved.work];
 }
 
 function separateAxes(context: AxisContext, form: Form, places: AttentionPlaces): void {
