@@ -14,6 +14,7 @@ import type { HalfBeside } from "./half-beside.ts";
 import type { Judged } from "./judge.ts";
 import { layersOf } from "./layers.ts";
 import { elsewhereNotices, noticesOf } from "./notices.ts";
+import { otherLayoutNotices } from "./other-layout.ts";
 import type { ModelReport } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 import type { Suppressed } from "./suppressed.ts";
@@ -79,6 +80,7 @@ export function assemble(
     notices: [
       ...settings.notices,
       ...noticesOf(context.workload, target, half),
+      ...otherLayoutNotices(context, target, account, settings.minSaving),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
