@@ -92,10 +92,16 @@ export function assemble(
 }
 
 /** Ranges of small weights decide what half keeps in FP32; of what is not there it is taken to be in range. */
-function withHalfUnread(notice: NoticeReport, { account, half }: Pick<Told, "account" | "half">): NoticeReport {
+function withHalfUnread(
+  notice: NoticeReport,
+  { account, half }: Pick<Told, "account" | "half">,
+): NoticeReport {
   const isDecided = account.some(({ step }) => step === "kept") || half?.written !== undefined;
   if (notice.code !== "weights-missing" || !isDecided) return notice;
-  return { ...notice, message: `${notice.message}, but what half keeps in FP32 is decided without their values` };
+  return {
+    ...notice,
+    message: `${notice.message}, but what half keeps in FP32 is decided without their values`,
+  };
 }
 
 /** Of what a report tells of, also where that is another file's sake: a budget is kept or not, whoever asks. */

@@ -201,14 +201,17 @@ function halfLeftNotice({ precision, microseconds: after, saves, written }: Half
   const cost = `${duration(-saves.microseconds)} (${savingRange(saves, after + saves.microseconds)})`;
   const withFixes =
     written === undefined ? "" : `; with what --fix makes in ${name}, ${madeInHalf(precision, written)}`;
-  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all else here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
+  // What is sure and written by nobody is so little.
+  const isLittle = (written?.low ?? 0) > 0;
+  const gains = isLittle ? "gains --min-saving beyond --fix alone" : "is sure to gain";
+  const message = `${name} ${verb} ${cost}, and no command ${gains} by it: all else here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
   return { code: asStoredNotice, message };
 }
 
 function madeInHalf(precision: HalfBeside["precision"], written: WrittenSaving): string {
   const before = written.after + written.microseconds;
   const times = `from ${duration(before)} to ${duration(written.after)}`;
-  return `--fix --precision ${precision} is predicted to take it ${times}, not for sure (${changeRange(written, before)})`;
+  return `--fix --precision ${precision} is predicted to take it ${times}${written.low > 0 ? "" : ", not for sure"} (${changeRange(written, before)})`;
 }
 
 /** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */
