@@ -332,6 +332,18 @@ export const ruleDocs = [
     {
       "id": "author",
       "text": "Transpose {perm} only moves channels {direction}, between {before} and {behind}; in PyTorch no pass with {change}"
+    },
+    {
+      "id": "allSetting",
+      "text": "Transposes only move channels: no pass with the provider option {option}"
+    },
+    {
+      "id": "allConverts",
+      "text": "Transposes only move channels"
+    },
+    {
+      "id": "allAuthor",
+      "text": "Transposes only move channels; in PyTorch no pass with {change}"
     }
   ]
 },

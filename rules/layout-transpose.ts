@@ -46,6 +46,9 @@ export default defineRule({
     converts: "Transpose {perm} only moves channels {direction}, between {before} and {behind}",
     author:
       "Transpose {perm} only moves channels {direction}, between {before} and {behind}; in PyTorch no pass with {change}",
+    allSetting: "Transposes only move channels: no pass with the provider option {option}",
+    allConverts: "Transposes only move channels",
+    allAuthor: "Transposes only move channels; in PyTorch no pass with {change}",
   },
   *check(context) {
     // Such a stack writes every activation in NHWC: what the file spells as a Transpose to or from it is no pass there.
@@ -60,7 +63,11 @@ export default defineRule({
           ? layout.partOf([step])
           : { ...stepTimeAt(step, context.target.precision, context), low: 0 };
         if (saves === undefined || saves.microseconds <= 0) continue;
-        const said = { message: "setting", data: { ...data, option: setting.option } } as const;
+        const said = {
+          message: "setting",
+          shared: "allSetting",
+          data: { ...data, option: setting.option },
+        } as const;
         yield { ...said, at: { node, scope }, saves, fix: "none", setting };
         continue;
       }
@@ -70,8 +77,9 @@ export default defineRule({
       const fix = context.knowsLayout && decided === undefined ? "none" : "unsafe";
       const told = { at: { node, scope }, kind: "converts", saves, fix } as const;
       const change = channelsLastIn(perm.length - 2);
-      if (fix === "none") yield { ...told, message: "author", data: { ...data, change } };
-      else yield { ...told, message: "converts", data };
+      if (fix === "none")
+        yield { ...told, message: "author", shared: "allAuthor", data: { ...data, change } };
+      else yield { ...told, message: "converts", shared: "allConverts", data };
     }
   },
 });

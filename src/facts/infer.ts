@@ -17,6 +17,7 @@ import { type Fact, type OpDefinition, ShapeError } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
 import { type EqualityListener, hearEqualities, unknownTensor } from "../ops/shape.ts";
 import { signatureOf } from "../ops/signatures.ts";
+import { missingBefore } from "../ops/since.ts";
 import { checkedOutputs } from "../ops/size.ts";
 import { type Bindings, type BindOptions, bindSymbols } from "./bind.ts";
 import { type GraphInference, NodeContext, resolveAttribute } from "./context.ts";
@@ -243,8 +244,11 @@ class Inference implements GraphInference {
     const definition = this.#functionOf(node);
     if (definition !== undefined) return this.#call(definition, node, scope);
     const op = findOp(node.domain, node.opType);
-    if (op === undefined) {
-      const reason = `unknown operator ${operatorOf(node)}`;
+    const opset = scope.opsets.get(node.domain);
+    const since = missingBefore(node.domain, node.opType, opset);
+    if (op === undefined || since !== undefined) {
+      const when = since === undefined ? "" : ` at opset ${opset}: there since ${since}`;
+      const reason = `unknown operator ${operatorOf(node)}${when}`;
       scope.skipped.push({ node, scope, kind: "unknown-operator", reason });
       return [];
     }

@@ -2,14 +2,18 @@
 import type { Node } from "../ir/model.ts";
 import { type BodyKernel, type OpDefinition, ShapeError, type WorkContext } from "../ops/op.ts";
 import { findOp } from "../ops/registry.ts";
+import { missingBefore } from "../ops/since.ts";
 import type { GemmWork, Work } from "../ops/work.ts";
 import { NodeContext } from "./context.ts";
 import type { Scope } from "./scope.ts";
 
-/** The description of a node that is an operator here, not a call of a function. */
+/** The description of a node that is an operator here: not a call of a function, nor of an opset that does not have it. */
 export function operatorIn(node: Node, scope: Scope): OpDefinition | undefined {
   const isCall = scope.children.get(node)?.some((child) => child.functionName !== undefined) ?? false;
-  return isCall ? undefined : findOp(node.domain, node.opType);
+  const { domain, opType } = node;
+  return isCall || missingBefore(domain, opType, scope.opsets.get(domain)) !== undefined
+    ? undefined
+    : findOp(domain, opType);
 }
 
 /** Undefined where the operator describes none, or cannot: sizes not known, or contradictory (then it is skipped). */

@@ -53,8 +53,10 @@ function sureOfHalf(
   { cost }: FixSettings,
   end: (isLaidOut: boolean) => WrittenEnd | null | undefined,
 ): Foreseen["precision"] {
-  if (changeBetween(pricedAt(file, "as-is", cost), file, cost).saves.low <= 0) return {};
+  const { low } = changeBetween(pricedAt(file, "as-is", cost), file, cost).saves;
+  if (low <= 0 && file.products.length > 0) return {};
   const alone = end(false);
   if (alone === null) return { unsure: true, unwritten: true };
-  return alone === undefined || alone.isSure || end(true)?.isSure === true ? {} : { unsure: true };
+  const isSure = alone === undefined || alone.isSure || end(true)?.isSure === true;
+  return isSure || low <= 0 ? {} : { unsure: true };
 }

@@ -6,7 +6,8 @@ interface Told {
   readonly precision: string;
   readonly command?: string;
   readonly measured?: true;
-  readonly written?: object;
+  readonly written?: { readonly low: number };
+  readonly needsHalf?: true;
 }
 
 /** The half that steps are told in, where no step's command stores it: nobody is told to. A profile's ran as it was told. */
@@ -24,4 +25,14 @@ export function isToHalf({ step, precision }: Pick<Told, "step" | "precision">):
 function storesHalf({ command, step, written }: Told): boolean {
   if (command === undefined) return false;
   return namesPrecision(command) || (step === "layout" && written === undefined);
+}
+
+/**
+ * `--min-saving beyond --fix alone`: what a file in half, whose command nobody is told, falls short of though it is sure to gain; undefined of one that may save nothing.
+ */
+export function belowThreshold(account: readonly Told[]): string | undefined {
+  const kept = account.find(({ step, command }) => step === "kept" && command === undefined);
+  if (!((kept?.written?.low ?? 0) > 0)) return undefined;
+  const isFixed = account.some(({ step, needsHalf }) => step === "safe" && needsHalf !== true);
+  return `--min-saving${isFixed ? " beyond --fix alone" : ""}`;
 }

@@ -17,7 +17,7 @@ export interface HalfBeside {
   readonly saves: Saving;
   /**
    * The file that `--fix` with that half by name writes, Casts and safe fixes with it: set where that is predicted to take less than the file with its safe
-   * fixes as stored does, by a share worth a finding.
+   * fixes as stored does, by a share worth a finding, and where it is sure to take less than the file, by whatever.
    */
   readonly written?: WrittenSaving;
 }
@@ -45,6 +45,7 @@ export function halfBeside(
   const saves = accountOf(states, cost).at(-1)?.saves ?? noChange.saves;
   const precision = halfOf(inHalf.target.precision);
   const most = safe.timeline.microseconds - minSaving * file.timeline.microseconds;
-  const told = written !== undefined && written.after < most ? { written } : {};
+  const isTold = written !== undefined && (written.after < most || written.low > 0);
+  const told = isTold ? { written } : {};
   return { precision, microseconds, low, high, tensorCoreShare, saves, ...told };
 }

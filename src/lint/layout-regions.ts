@@ -18,8 +18,8 @@ export interface LayoutRegion {
 }
 
 /** Has no say in where channels are: any place will do, or its axes or attributes can name it. */
-function isFree(node: Node): boolean {
-  return crosses(node) || traitsOf(node)?.layout === "channels";
+function isFree(node: Node, scope: Scope): boolean {
+  return crosses(node, scope) || traitsOf(node)?.layout === "channels";
 }
 
 /** Regions of convolutions with channels second, in graph order: of as many spatial axes as a setting turns, else of two or more. */
@@ -80,7 +80,7 @@ class RegionFinder {
     if (this.#convolution(node) !== undefined) return true;
     if (this.#index.get(node, this.#scope) !== undefined || this.#constants.has(node)) return false;
     const pattern = patternOf(node, this.#scope);
-    return pattern === "elementwise" || pattern === "pool" || isFree(node);
+    return pattern === "elementwise" || pattern === "pool" || isFree(node, this.#scope);
   }
 
   /** Computed values of a node that have channels and as many spatial axes as are looked at; a convolution's weights are not among them. */

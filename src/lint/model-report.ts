@@ -14,7 +14,8 @@ import type { HalfBeside } from "./half-beside.ts";
 import type { Judged } from "./judge.ts";
 import { layersOf } from "./layers.ts";
 import { elsewhereNotices, noticesOf } from "./notices.ts";
-import type { ModelReport } from "./result.ts";
+import { otherLayoutNotices } from "./other-layout.ts";
+import type { ModelReport, NoticeReport } from "./result.ts";
 import type { LintSettings } from "./run.ts";
 import type { Suppressed } from "./suppressed.ts";
 import { surroundingsOf } from "./surroundings.ts";
@@ -77,8 +78,9 @@ export function assemble(
     ...budgets,
     skipped: skippedOf(context),
     notices: [
-      ...settings.notices,
+      ...settings.notices.map((notice) => withHalfUnread(notice, { account, half })),
       ...noticesOf(context.workload, target, half),
+      ...otherLayoutNotices(context, target, account, settings.minSaving),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),
@@ -86,6 +88,19 @@ export function assemble(
       ? drawingsOf(context, settings.verbose === true ? [...listed, ...unlisted] : listed)
       : {}),
     error: invalidNode(facts),
+  };
+}
+
+/** Ranges of small weights decide what half keeps in FP32; of what is not there it is taken to be in range. */
+function withHalfUnread(
+  notice: NoticeReport,
+  { account, half }: Pick<Told, "account" | "half">,
+): NoticeReport {
+  const isDecided = account.some(({ step }) => step === "kept") || half?.written !== undefined;
+  if (notice.code !== "weights-missing" || !isDecided) return notice;
+  return {
+    ...notice,
+    message: `${notice.message}, but what half keeps in FP32 is decided without their values`,
   };
 }
 

@@ -10,6 +10,7 @@ import { changeRange, compact, counted, duration, savingRange } from "../ir/form
 import { labelOf } from "../ir/model.ts";
 import { numbersOf } from "../ops/shape.ts";
 import type { WrittenSaving } from "../workload/account.ts";
+import { floatsOf } from "../workload/already-half.ts";
 import { countedOnce, pricedBranches } from "../workload/branches.ts";
 import { isOfCodes } from "../workload/codes.ts";
 import { type CostedProduct, productsInFile } from "../workload/product.ts";
@@ -181,7 +182,7 @@ function standInNotices({ products, target }: Workload, asked: Target): NoticeRe
  * A prediction in the types that the file stores where `asked` is a half that no fix brings it to (codes, operators without a form in it, the other half),
  * or INT8, which it is in.
  */
-function storedNotices(asked: Target, { target, products }: Workload): NoticeReport[] {
+function storedNotices(asked: Target, { target, products, facts }: Workload): NoticeReport[] {
   const { precision } = asked;
   if (precision === "int8" && target.precision !== precision) {
     const message = `its products are of codes already, which ${target.stack.id} multiplies as such: predicted as the file is stored`;
@@ -189,6 +190,7 @@ function storedNotices(asked: Target, { target, products }: Workload): NoticeRep
   }
   if (!isHalf(precision) || target.precision === precision) return [];
   if (products.some(({ sizes: { dtype } }) => computeDtype(dtype, "as-is") === precision)) return [];
+  if (products.length === 0 && floatsOf(facts).has(precision)) return [];
   const message = `no fix stores the file in ${precision.toUpperCase()}: everything here is predicted in the types that it stores`;
   return [{ code: asStoredNotice, message }];
 }
@@ -199,14 +201,17 @@ function halfLeftNotice({ precision, microseconds: after, saves, written }: Half
   const cost = `${duration(-saves.microseconds)} (${savingRange(saves, after + saves.microseconds)})`;
   const withFixes =
     written === undefined ? "" : `; with what --fix makes in ${name}, ${madeInHalf(precision, written)}`;
-  const message = `${name} ${verb} ${cost}, and no command is sure to gain by it: all else here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
+  // What is sure and written by nobody is so little.
+  const isLittle = (written?.low ?? 0) > 0;
+  const gains = isLittle ? "gains --min-saving beyond --fix alone" : "is sure to gain";
+  const message = `${name} ${verb} ${cost}, and no command ${gains} by it: all else here is of the file as stored${withFixes}; --diff --precision ${precision} tells of ${name}`;
   return { code: asStoredNotice, message };
 }
 
 function madeInHalf(precision: HalfBeside["precision"], written: WrittenSaving): string {
   const before = written.after + written.microseconds;
   const times = `from ${duration(before)} to ${duration(written.after)}`;
-  return `--fix --precision ${precision} is predicted to take it ${times}, not for sure (${changeRange(written, before)})`;
+  return `--fix --precision ${precision} is predicted to take it ${times}${written.low > 0 ? "" : ", not for sure"} (${changeRange(written, before)})`;
 }
 
 /** FP64 is computed in FP64 whatever precision is asked for, at a rate that nothing was measured at. */

@@ -22,7 +22,9 @@ export function writtenHalf(
   if (context.isMeasured || decision === undefined) return undefined;
   const { needsHalf, isSolved } = decision;
   const { microseconds, low } = context.halfSaving();
-  const isPaying = isWanted || needsHalf || low > 0 || (isSolved && microseconds > 0);
+  // Without products there is little to decide, and often no file in half.
+  const isSmall = context.products.length === 0;
+  const isPaying = isWanted || isSmall || needsHalf || low > 0 || (isSolved && microseconds > 0);
   return isPaying || paysWithFixes(context, decision) ? decision.inHalf(isLaidOut) : undefined;
 }
 

@@ -130,6 +130,8 @@ export interface Traits {
   readonly elements: Elements;
   readonly half: HalfTraits;
   readonly layout: Layout;
+  /** First opset at which a runtime moves a Transpose across it, its axis named otherwise, whatever fixes make of it. */
+  readonly crossedSince?: number;
   /** ONNX Runtime's CUDA provider has a kernel of it for channels last, which `prefer_nhwc` takes (`GetCUDALayoutSensitiveOps`, layout_transformation.cc). */
   readonly turnsToNhwc?: true;
   /** First opset of ai.onnx in which a node has meant what it means in opset 22. Undefined: not known. */

@@ -2,7 +2,7 @@
 
 import { asksForMore, asStoredNotice } from "../ir/fix-command.ts";
 import { duration, durationRange, isEither, noInterval, percent, savingRange } from "../ir/format.ts";
-import { unreachedHalf } from "../ir/unreached-half.ts";
+import { belowThreshold, unreachedHalf } from "../ir/unreached-half.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
 const precisionNames = {
@@ -30,9 +30,9 @@ function toHalf(step: AccountStep, account: readonly AccountStep[]): string {
   if (unwritten === true) return `no fix stores the file in ${precisionNames[precision]}`;
   const isSure = saves !== null && saves.low > 0;
   if (isSure && unsure === true && command === undefined)
-    return "without Casts: with them the file may save nothing";
+    return `without Casts: with them the file ${unsureText(account)}`;
   if (command === undefined) return castsIn === undefined ? "" : `without Casts: ${castsIn} has them`;
-  return `${command}${castsIn === undefined ? "" : ", without Casts"}${mayBeNothing(step)}${sureWith(step, account)}`;
+  return `${command}${castsIn === undefined ? "" : ", without Casts"}${mayBeNothing(step, account)}${sureWith(step, account)}`;
 }
 
 /** Of a step that may cost by itself, where the file that its command writes is sure to gain. */
@@ -43,8 +43,17 @@ function sureWith({ saves, command }: AccountStep, account: readonly AccountStep
 }
 
 /** Why what is clear of 0 by itself is not claimed. */
-function mayBeNothing({ saves, unsure }: Pick<AccountStep, "saves" | "unsure">): string {
-  return unsure === true && saves !== null && saves.low > 0 ? "; the file may save nothing" : "";
+function mayBeNothing(
+  { saves, unsure }: Pick<AccountStep, "saves" | "unsure">,
+  account: readonly AccountStep[],
+): string {
+  return unsure === true && saves !== null && saves.low > 0 ? `; the file ${unsureText(account)}` : "";
+}
+
+/** What is said of a file in half whose command nobody is told. */
+function unsureText(account: readonly AccountStep[]): string {
+  const below = belowThreshold(account);
+  return below === undefined ? "may save nothing" : `saves less than ${below}`;
 }
 
 /** `--fix --precision fp16: 279 µs → 195 µs (saves 27.5 to 137 µs)`: of the file that the user has, what the one in half takes. */
@@ -85,9 +94,9 @@ function asStored({ written }: { readonly written?: WrittenSaving | undefined })
 function safeWay(step: AccountStep, account: readonly AccountStep[]): string {
   const { needsHalf, alone, precision, command, unsure } = step;
   if (command === undefined)
-    return unsure === true ? `in ${precisionNames[precision]} alone: the file may save nothing` : "";
+    return unsure === true ? `in ${precisionNames[precision]} alone: the file ${unsureText(account)}` : "";
   if (needsHalf === true)
-    return `${command}${alone === undefined ? `, ${asStored(step)}` : `; --fix alone ${writtenTimes(alone)}`}${mayBeNothing(step)}`;
+    return `${command}${alone === undefined ? `, ${asStored(step)}` : `; --fix alone ${writtenTimes(alone)}`}${mayBeNothing(step, account)}`;
   // Of a repair that stores no half: lint tells of the same step in what the target computes in.
   // In lint, of one that stores half because a flag beside it does.
   if (asksForMore(command)) return precision === "as-is" ? `${command}, as stored` : command;
@@ -238,7 +247,9 @@ export function unreachedText(account: readonly AccountStep[]): string | undefin
     command === undefined || written === undefined
       ? `as stored the file takes ${before}`
       : `${command} makes ${duration(written.after)} of the file as stored (${before})`;
-  return `no command is sure to gain by ${precisionNames[half]}, in which rows and findings are told: ${ends}`;
+  const below = belowThreshold(account);
+  const gain = below === undefined ? "is sure to gain" : `gains ${below}`;
+  return `no command ${gain} by ${precisionNames[half]}, in which rows and findings are told: ${ends}`;
 }
 
 /**

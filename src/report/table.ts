@@ -84,7 +84,8 @@ export function layerTable(
   { columns: terminal }: RenderOptions,
   palette: Palette,
 ): string[] {
-  const columns = columnsOf(layers);
+  // Of a graph without loops there are no runs to tell.
+  const columns = columnsOf(layers).filter(({ text }) => layers.some((layer) => text(layer) !== ""));
   const cells = [
     columns.map(({ title }) => title),
     ...layers.map((layer) => columns.map(({ text }) => text(layer))),

@@ -34,6 +34,8 @@ export function runtimeReason(error: unknown): string {
       (_, operator: string, name: string) => `${operator} "${shortened(name, mostShown / 3)}": `,
     )
     .replace(place, "")
-    .replace(assertion, "$1");
+    .replace(assertion, "$1")
+    // Sentences go on behind it.
+    .replace(/(?<!\.)\.\s?$/, "");
   return shortened(reason, mostShown);
 }

@@ -28,15 +28,17 @@ export function checkOutputs({ model, root, bindings }: Facts, { shapes }: BindO
 }
 
 /**
- * Whether a file computes anything at its own sizes: some output has elements. Throws InputError `no-nodes` of a graph without nodes, else
- * `bad-size`.
+ * Whether a file computes anything at its own sizes: some output has elements. Throws InputError `no-nodes` of a graph without nodes,
+ * `no-outputs` of one that gives nothing, else `bad-size`.
  */
 export function checkFile({ model: { graph, path }, root }: Facts): void {
   if (graph.nodes.length === 0)
     throw new InputError("no-nodes", `${path}: the graph has no node, so there is nothing to price`);
   const [first] = graph.outputs;
+  if (first === undefined)
+    throw new InputError("no-outputs", `${path}: the graph has no output, so there is nothing to price`);
   const isEmpty = (output: Value) => root.shape(output)?.includes(0) === true;
-  if (first === undefined || !graph.outputs.every(isEmpty)) return;
+  if (!graph.outputs.every(isEmpty)) return;
   const shape = listText(root.shape(first) ?? []);
   throw new InputError(
     "bad-size",

@@ -1,6 +1,6 @@
 /** @file Memory-bound work of nodes and of chains of elementwise nodes. */
 import type { Scope } from "../facts/scope.ts";
-import { worksOf } from "../facts/works.ts";
+import { operatorIn, worksOf } from "../facts/works.ts";
 import { type Dim, isUnknown, mulDims, product, sameDim } from "../ir/dim.ts";
 import { dtypes } from "../ir/dtype.ts";
 import type { Node, Value } from "../ir/model.ts";
@@ -14,7 +14,7 @@ import { type Extent, extentOf, passOver } from "./extent.ts";
 /** How a node moves memory; undefined for a call, a control structure or an unknown operator. */
 export function patternOf(node: Node, scope: Scope): TrafficPattern | "none" | undefined {
   if (scope.children.has(node)) return undefined;
-  const op = findOp(node.domain, node.opType);
+  const op = operatorIn(node, scope);
   return op === undefined ? undefined : (op.traffic ?? "copy");
 }
 

@@ -127,7 +127,7 @@ class Layouts {
     const wanted = new Map<Value, Wanted>();
     for (const node of this.#scope.graph.nodes.toReversed()) {
       const output = node.outputs.find((each) => each !== undefined && wanted.has(each));
-      const isCrossing = output !== undefined && crosses(node);
+      const isCrossing = output !== undefined && crosses(node, this.#scope);
       const order = isCrossing ? wanted.get(output) : (this.#imageOf(node) ?? this.#endOf(node));
       if (order === undefined) continue;
       const images = isCrossing ? this.#imagesOf(node) : node.inputs.slice(0, 1);
@@ -157,7 +157,7 @@ class Layouts {
     if (image !== undefined) this.#turn(node, image);
     else if (order !== undefined) this.#reorder(node, order, wanted);
     else if (this.#isCall(node) && !isNhwcCall(node)) this.#mark(node, "either");
-    else if (crosses(node)) this.#cross(node);
+    else if (crosses(node, this.#scope)) this.#cross(node);
     else this.#release(node);
     if (this.#asRows.get(node) === "last") this.#mark(node, "last");
     const isGiven = this.#scope.functionName === undefined && node.outputs.some((output) => output?.isOutput);
@@ -270,6 +270,7 @@ function isOrder(lying: Lying | undefined): lying is "last" | "second" {
 }
 
 /** Whether a Transpose of an image is moved across, its axes named otherwise. */
-export function crosses(node: Node): boolean {
-  return isCrossed[traitsOf(node)?.layout ?? "fixed"];
+export function crosses(node: Node, { opsets }: Pick<Scope, "opsets">): boolean {
+  const { layout = "fixed", crossedSince = Number.POSITIVE_INFINITY } = traitsOf(node) ?? {};
+  return isCrossed[layout] || (opsets.get(node.domain) ?? 0) >= crossedSince;
 }

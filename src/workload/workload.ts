@@ -17,7 +17,7 @@ import type { Model } from "../ir/model.ts";
 import { once } from "../ir/once.ts";
 import { plausibleSizes } from "../ir/symbols.ts";
 import { bindWork, isNothing } from "../ops/work.ts";
-import { asBroughtToHalf, asStoredTarget } from "./already-half.ts";
+import { asBroughtToHalf, asStoredTarget, floatsOf } from "./already-half.ts";
 import { ofDearerBranches } from "./branches.ts";
 import { quantizedIn, whyFloats } from "./codes.ts";
 import { checkOutputs } from "./emptied.ts";
@@ -86,7 +86,9 @@ export function priceFacts(facts: Facts, settings: PriceSettings): Workload {
     found.flatMap((product) => costProduct(product, bindings, { target: on, cost }) ?? []);
   const isQuantized = () => asked.precision === "int8" && quantizedIn(costedOn(asked), asked) === "all";
   const isUnstored = asked.precision === settings.unstored || isQuantized();
-  const target = isUnstored ? asStoredTarget(asked) : asBroughtToHalf(asked, found, timeOf);
+  const target = isUnstored
+    ? asStoredTarget(asked)
+    : asBroughtToHalf(asked, found, timeOf, () => floatsOf(facts));
   const products = costedOn(target);
   // Of a model between two passes only products are asked for.
   const timeline = once(() =>

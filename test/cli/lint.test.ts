@@ -94,7 +94,7 @@ describe("one model", () => {
 
   test("--table lists every layer", async () => {
     const { stdout } = await bench.tcLint(["head.onnx", "--table"]);
-    expect(stdout).toMatch(/node +op +sizes +as +runs +FLOPs +bytes +FLOPs\/B +bound +time +share +findings/);
+    expect(stdout).toMatch(/node +op +sizes +as +FLOPs +bytes +FLOPs\/B +bound +time +share +findings/);
     expect(stdout).toMatch(/\/lm_head\/MatMul +MatMul +4096×50257×4096 +fp16 +1\.69 T .* TC102/);
     const report = await bench.jsonOf(["head.onnx", "--table"]);
     expect(report.models[0]?.layers).toHaveLength(1);

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { lint } from "../../src/api/lint.ts";
 import { type FixRequest, fixModel } from "../../src/fix/fix.ts";
 import { proveSame } from "../../src/fix/proof.ts";
 import { Patch } from "../../src/ir/patch.ts";
@@ -252,15 +253,23 @@ describe("nothing is written", () => {
   );
 
   // Lint refuses them: one answer, and no copy of nothing.
-  it.each(["in place", "beside it", "dry run"])("where there is nothing to price (%s)", async (how) => {
-    const file = writeInline(folder, { ...convolutions(), node: [], output: [info("x", [1, 32, 28, 28])] });
+  it.each([
+    ["in place", "node"],
+    ["beside it", "node"],
+    ["dry run", "node"],
+    ["in place", "output"],
+    ["dry run", "output"],
+  ])("where there is nothing to price (%s: no %s)", async (how, what) => {
+    const without = what === "node" ? { node: [], output: [info("x", [1, 32, 28, 28])] } : { output: [] };
+    const file = writeInline(folder, { ...convolutions(), ...without });
     const before = contentsOf(folder);
     const options = { "in place": {}, "beside it": {}, "dry run": { dryRun: true } }[how];
     const destination = how === "beside it" ? path.join(folder, "copy.onnx") : file;
     await expect(fixModel(requestFor(file, { ...options, destination }))).rejects.toMatchObject({
-      code: "no-nodes",
-      message: expect.stringContaining(`${file}: the graph has no node`),
+      code: `no-${what}s`,
+      message: expect.stringContaining(`${file}: the graph has no ${what}`),
     });
+    await expect(lint(file)).rejects.toMatchObject({ code: `no-${what}s` });
     expect(contentsOf(folder)).toEqual(before);
   });
 

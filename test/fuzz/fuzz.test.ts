@@ -42,7 +42,10 @@ it("Damaged models are refused by name or answered", { timeout: 300_000 }, async
 it("a crash is cut down to what it takes", async () => {
   const corpus = new Corpus(join(import.meta.dirname, "nowhere"));
   const { bytes } = corpus.pick(() => 0.7);
-  const smaller = await minimize(bytes, async (each) => (await runMode("lint", each, folder)) === "done");
+  // Outputs hold on to most of a graph: what is cut goes as far as the graph is read.
+  const isRead = async (each: Uint8Array) =>
+    ["done", "no-outputs"].includes(await runMode("lint", each, folder));
+  const smaller = await minimize(bytes, isRead);
   expect(smaller.length).toBeLessThan(bytes.length / 2);
-  expect(await runMode("lint", smaller, folder)).toBe("done");
+  expect(await isRead(smaller)).toBe(true);
 });

@@ -121,3 +121,28 @@ describe("prefer_nhwc on ort-cuda", () => {
     expect([...groups, ...(unlisted?.groups ?? [])].filter(({ code }) => code === "TC302")).toEqual([]);
   });
 });
+
+describe("padding beside prefer_nhwc", () => {
+  const pointer = (report: Awaited<ReturnType<typeof lint>>) =>
+    report.notices.find(({ code }) => code === "other-layout")?.message;
+
+  eachModel(["seg_unet", "tcn", "c3d", "siamese", "squeezenet", "resnet50", "misaligned_cnn", "bert"])(
+    "%s: what only the other stack pads is pointed to, where no row does",
+    async (name) => {
+      const here = await lint(zooModel(name));
+      const there = await lint(zooModel(name), { stack: "ort-cuda-nhwc" });
+      const hasRow = here.account.some(({ setting }) => setting !== undefined);
+      const pads = ({ groups }: typeof here) =>
+        groups.some(({ code, step }) => code === "TC101" && step === "safe");
+      if (pads(there) && !pads(here) && !hasRow) expect(pointer(here)).toContain("--stack ort-cuda-nhwc");
+      if (hasRow) expect(pointer(here)).toBeUndefined();
+      expect(pointer(there)).toBeUndefined();
+    },
+  );
+
+  eachModel(["seg_unet"])("%s: says of how many convolutions, and of none in BF16", async (name) => {
+    expect(pointer(await lint(zooModel(name)))).toContain("12 convolutions off the multiple of 8");
+    expect(pointer(await lint(zooModel(name), { precision: "bf16" }))).toBeUndefined();
+    expect(pointer(await lint(zooModel(name), { stack: "inductor" }))).toBeUndefined();
+  });
+});

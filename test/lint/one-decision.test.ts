@@ -86,7 +86,6 @@ describe("what the decision declines", () => {
   eachModel<LintOptions>([
     ["seg_unet", { gpu: "t4", stack: "inductor" }],
     ["seg_unet", { gpu: "t4", stack: "tc-runtime" }],
-    ["tcn", { gpu: "t4" }],
     ["deeplabv3", { gpu: "t4", stack: "inductor" }],
   ])(
     "%s: what may be saved together is no less than its parts, be none of them sure",

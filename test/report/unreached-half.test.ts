@@ -1,8 +1,9 @@
 /** An account that is told in half, and whose half no command stores, says so; no other does. */
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { fix } from "../../src/api/fix.ts";
 import { lint } from "../../src/api/lint.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
-import { unreachedText } from "../../src/report/account-text.ts";
+import { accountCells, unreachedText } from "../../src/report/account-text.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
 import { withHalfNeeded } from "../../src/workload/account.ts";
@@ -27,6 +28,40 @@ it.each<[string, readonly AccountStep[], string | undefined]>([
   if (end === undefined) expect(text).toBeUndefined();
   else expect(text).toMatch(/^no command is sure to gain by FP16, in which rows and findings are told: /);
   expect(text?.split(": ").at(-1)).toBe(end);
+});
+
+const sure = { microseconds: 18, low: 0.176, high: 36.8, after: 62 };
+const kept: AccountStep = { ...times, step: "kept", microseconds: 22, written: sure };
+
+describe("half that is sure to gain, and whose command nobody is told", () => {
+  it.each<[string, readonly AccountStep[], string]>([
+    ["of the file", [exported, half, kept], "--min-saving"],
+    ["beside what --fix alone makes", [exported, half, safe, kept], "--min-saving beyond --fix alone"],
+    [
+      "where --fix alone leaves safe fixes",
+      [exported, half, { ...safe, needsHalf: true }, kept],
+      "--min-saving",
+    ],
+  ])("names the threshold, and no doubt: %s", (_, account, threshold) => {
+    expect(unreachedText(account)).toContain(`no command gains ${threshold} by FP16, `);
+    const unsure: AccountStep = { ...half, unsure: true, saves: { ...saves, low: 1 } };
+    const [, , , way] = accountCells(unsure, [exported, unsure, ...account.slice(2)]);
+    expect(way).toBe(`without Casts: with them the file saves less than ${threshold}`);
+  });
+
+  it("may save nothing where its interval says so", () => {
+    const account = [exported, half, { ...kept, written: { ...sure, low: -0.176 } }];
+    expect(unreachedText(account)).toContain("no command is sure to gain by FP16");
+  });
+
+  eachModel(["resnet50", "bert"])("%s: a diff says the same in each of its rows", async (name) => {
+    const made = await fix(zooModel(name), { half: "fp16", minSaving: 0.4, dryRun: true });
+    const account = made.account ?? [];
+    const rows = account.map((step) => accountCells(step, account).at(-1)).join();
+    expect(account.find(({ step }) => step === "kept")?.written?.low).toBeGreaterThan(0);
+    expect(rows).toContain("the file saves less than --min-saving");
+    expect(rows).not.toContain("may save nothing");
+  });
 });
 
 it("what an author saves of a file in half rests on nothing", () => {

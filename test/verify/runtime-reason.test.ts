@@ -15,6 +15,7 @@ it.each([
     "Non-zero status code returned while running Concat node. Name:'concat_2' Status Message: concatbase.h:133 PrepareForComputeImpl Non concat axis dimensions must match: Axis 0 has mismatched dimensions of 4 and 3",
     'Concat "concat_2": Non concat axis dimensions must match: Axis 0 has mismatched dimensions of 4 and 3',
   ],
+  ["At least one output should be requested.", "At least one output should be requested"],
   ["Could not find an implementation for Conv(22) node with name 'conv_2'", undefined],
   [
     "Got invalid dimensions for input: x for the following indices\n index: 1 Got: 3 Expected: 8\n index: 2 Got: 4 Expected: 16\n Please fix either the inputs/outputs or the model.",

@@ -14,10 +14,10 @@ const cost = createCostModel();
 
 type Build = (graph: GraphBuilder, x: string) => string;
 
-function pricedBy(build: Build, stack: StackId, shape = [2, 64, 28, 28]): Workload {
+function pricedBy(build: Build, stack: StackId, shape = [2, 64, 28, 28], opset = 17): Workload {
   const gpu = findGpu("h200");
   invariant(gpu !== undefined, "the H200 has a row");
-  const bytes = model({ name: "turned", opset: 17 }, (graph) =>
+  const bytes = model({ name: "turned", opset }, (graph) =>
     graph.output(build(graph, graph.input("x", shape))),
   );
   using opened = modelFromBytes(bytes);
@@ -32,7 +32,8 @@ function kernelsOf({ timeline }: Workload): string[] {
   });
 }
 
-const turned = (build: Build, shape?: number[]) => kernelsOf(pricedBy(build, "ort-cuda-nhwc", shape));
+const turned = (build: Build, shape?: number[], opset?: number) =>
+  kernelsOf(pricedBy(build, "ort-cuda-nhwc", shape, opset));
 
 const conv: Build = (graph, x) =>
   graph.node("Conv", [x, weight(graph, [64, 64, 3, 3])], { pads: [1, 1, 1, 1] });
@@ -51,6 +52,19 @@ const block: Build = (graph, x) => {
 };
 
 describe("on ort-cuda-nhwc", () => {
+  it.each([
+    ["Softmax", 1, 17],
+    ["LogSoftmax", -3, 17],
+    ["Hardmax", 3, 13],
+    ["Softmax", 1, 12],
+  ])("a Transpose is moved across %s over axis %i since opset 13 (%i)", (type, axis, opset) => {
+    const scores: Build = (graph, x) => conv(graph, graph.node(type, [conv(graph, x)], { axis }));
+    const conversions = turned(scores, undefined, opset).filter((name) => name.startsWith("for "));
+    expect(conversions).toEqual(
+      opset < 13 ? ["for Conv", `for ${type}`, "for Conv", "for Conv"] : ["for Conv", "for Conv"],
+    );
+  });
+
   it("images are converted where they enter and leave, once", () => {
     const chain: Build = (graph, x) => {
       const first = graph.node("Relu", [conv(graph, x)]);

@@ -11,7 +11,8 @@ export const softmaxOps: readonly OpDefinition[] = ["Softmax", "LogSoftmax", "Ha
   defineOp({
     domain: "",
     type,
-    traits: computes(half(1, 13), { sameSince: 13 }),
+    // ONNX Runtime's HandleSoftHardMax; before, the axis cuts a matrix, which few orders keep.
+    traits: computes(half(1, 13), { sameSince: 13, crossedSince: 13 }),
     infer(context) {
       const { dtype, shape } = tensorAt(context, 0);
       if (shape !== undefined) reducedAxes(context, shape.length);

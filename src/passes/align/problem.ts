@@ -150,7 +150,10 @@ export class Problem {
     return isInside ? (1 - nearlyAll) * saved - given : Number.POSITIVE_INFINITY;
   }
 
-  /** The next multiple (of what is one already, none), unless a larger size saves more beyond doubt, or `most` is given up. */
+  /**
+   * The next multiple (of what is one already, none), unless another size saves more beyond doubt, or `most` is given up. A part of a vector is for what is
+   * narrower than one: above, it leaves a size that is off the multiple.
+   */
   #plainest(best: Map<Atom, number>, most: number): Map<Atom, number> {
     let kept = best;
     let left = most;
@@ -158,7 +161,8 @@ export class Problem {
     for (const alike of alikeIn(best)) {
       const [[atom, size]] = alike;
       const next = Math.ceil(atom.size / vector) * vector;
-      if (size <= next) continue;
+      const isPart = size < next && atom.size > vector && this.#candidatesOf(atom).includes(next);
+      if (size <= next && !isPart) continue;
       const plain = new Map(kept);
       for (const [each] of alike) {
         if (next === atom.size) plain.delete(each);

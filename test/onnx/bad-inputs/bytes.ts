@@ -124,7 +124,11 @@ export const byteCases: readonly BadInput[] = [
   file(11, "a string attribute that is not UTF-8", "fine", () => {
     const attribute = field(5, field(1, "blob"), varint(20, 3), field(4, Uint8Array.of(0xff)));
     return join(
-      graph(field(1, field(4, "Relu"), field(1, "x"), field(2, "y"), attribute), field(11, field(1, "x"))),
+      graph(
+        field(1, field(4, "Relu"), field(1, "x"), field(2, "y"), attribute),
+        field(11, field(1, "x")),
+        field(12, field(1, "y")),
+      ),
       opset,
     );
   }),
@@ -132,7 +136,8 @@ export const byteCases: readonly BadInput[] = [
   file(13, "unknown fields and enumeration values", "fine", () => {
     const attribute = field(5, field(1, "later"), varint(20, 99), field(77, "?"));
     const relu = field(1, field(1, "x"), field(2, "y"), field(4, "Relu"), attribute, field(500, "?"));
-    return join(graph(relu, field(11, field(1, "x")), varint(600, 1)), opset, field(700, "?"));
+    const ends = join(field(11, field(1, "x")), field(12, field(1, "y")));
+    return join(graph(relu, ends, varint(600, 1)), opset, field(700, "?"));
   }),
   {
     number: 14,
