@@ -82,9 +82,9 @@ class KernelFinder {
     if (pattern !== undefined) return this.#placePattern(node, pattern);
     const products = this.#productsOf.get(node);
     if (products !== undefined) {
-      if (areOfAttention(products)) this.#bringApart(node);
       for (const product of products) {
         if (product.node !== node) continue;
+        if (product.decomposed === undefined && areOfAttention(products)) this.#bringApart(node);
         const open = this.#fusesEpilogue();
         this.#add(node, { nodes: [...product.nodes], product, work: product.sizes, open });
       }
