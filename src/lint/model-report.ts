@@ -80,7 +80,7 @@ export function assemble(
     notices: [
       ...settings.notices.map((notice) => withHalfUnread(notice, { account, half })),
       ...noticesOf(context.workload, target, half),
-      ...otherLayoutNotices(context, target, account, settings.minSaving),
+      ...otherLayoutNotices(context, target, account, settings),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
     ...(settings.layers === true ? { layers: layersOf(context, described) } : {}),

@@ -10,31 +10,38 @@ import { isQuantized } from "./formats.ts";
 import { isFirstLayer, ProductIndex } from "./graph.ts";
 import { isOff } from "./padding-sizes.ts";
 import type { AccountStep, NoticeReport } from "./result.ts";
+import type { LintSettings } from "./run.ts";
 
 /** Nothing is decided a second time for it: `asked` is the target in the precision that the other stack would be asked in. */
 export function otherLayoutNotices(
   context: LintContext,
   asked: Target,
   account: readonly Pick<AccountStep, "setting">[],
-  minSaving: number,
+  { minSaving, severities }: Pick<LintSettings, "minSaving" | "severities">,
 ): NoticeReport[] {
   const setting = layoutSettingOf(asked.stack);
-  if (setting === undefined || account.some((row) => row.setting !== undefined)) return [];
+  const isAsked = ofConvolutions.some((code) => severities.get(code) !== "off");
+  if (setting === undefined || !isAsked || account.some((row) => row.setting !== undefined)) return [];
   const narrow = new Narrow(context, asked, stacks[setting.stack]);
   const left = context.pricedProducts.filter((product) => narrow.isLeft(product));
   const steps = new Set(left.flatMap(({ node, scope }) => context.timeline.stepsOf(node, scope)));
   const time = [...steps].reduce((sum, { microseconds }) => sum + microseconds, 0);
-  // Who takes less than that cannot save it.
-  if (left.length === 0 || context.share(time) < minSaving) return [];
+  // Who takes less than that cannot save it; what alone the network gives out would be cut off again.
+  if (!narrow.isInside || context.share(time) < minSaving) return [];
   const many = counted(productsInFile(left), "convolution");
   const message = `with ${setting.option} padding is decided anew (${many} off the multiple of ${narrow.multiple}): lint with --stack ${setting.stack} tells what it saves`;
   return [{ code: "other-layout", message }];
 }
 
+/** Rules that such padding is a finding of. */
+const ofConvolutions = ["TC101", "TC105"];
+
 /** Convolutions that the other stack turns, and whose channels the decision for this one leaves off what is fast there. */
 class Narrow {
   /** Of those that were found. */
   multiple = 1;
+  /** Whether channels between two of the network's layers are among them. */
+  isInside = false;
   readonly #context: LintContext;
   readonly #asked: Target;
   readonly #stack: Stack;
@@ -56,6 +63,7 @@ class Narrow {
     if (!isOffInside && !isOff(work.filters, wanted)) return false;
     if (this.#context.decision?.paddedOf(product, "conv") !== undefined) return false;
     this.multiple = wanted;
+    this.isInside ||= isOffInside;
     return true;
   }
 
