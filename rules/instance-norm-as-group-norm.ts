@@ -43,7 +43,7 @@ import {
  * Runtime's CUDA provider `opset_version=20` or earlier, which writes it out.
  *
  * ## Fix safety
- * No fix: a file of a lower opset has no such operator, and which one a deployment has is not written in it.
+ * No fix: below opset 18 there is no such operator, and which stack a file runs on is not written in it.
  *
  * ## References
  * - [GroupNormalization, ONNX operators](https://onnx.ai/onnx/operators/onnx__GroupNormalization.html)
@@ -57,7 +57,7 @@ export default defineRule({
     written:
       "GroupNorm is written as InstanceNormalization and {nodes} nodes in all: {kernels} kernels, not one; export with opset 21 or later, which has GroupNormalization",
     inlined:
-      "{stack} has no kernel of GroupNormalization and runs its function: {kernels} kernels; export with opset 20 or earlier, which writes it as InstanceNormalization: {written}",
+      "{stack} has no kernel of GroupNormalization and runs its function: {kernels} kernels; written as InstanceNormalization, Mul and Add, as exporters do up to opset 20, it is {written}",
   },
   *check(context) {
     const { stack } = context.target;

@@ -14,7 +14,7 @@ import { addExplain } from "./commands/explain.ts";
 import { addExplainMatch } from "./commands/explain-match.ts";
 import { addGpus } from "./commands/gpus.ts";
 import { addInit } from "./commands/init.ts";
-import { addLint, lintExitCodes } from "./commands/lint.ts";
+import { addLint } from "./commands/lint.ts";
 import { addMergeReports } from "./commands/merge-reports.ts";
 import { addPredict } from "./commands/predict.ts";
 import { addPrintConfig } from "./commands/print-config.ts";
@@ -25,9 +25,8 @@ import { reportFailure } from "./exit.ts";
 import { writeFailedRun } from "./failed-run.ts";
 import { writeStdout } from "./stdout.ts";
 
-const epilogue = `${lintExitCodes}
-
-Examples:
+/** Exit codes are the command's own, which is `lint` where none is named. */
+const epilogue = `Examples:
   tc-lint model.onnx                       what wastes Tensor Cores on an H200
   tc-lint models/ --gpu l4 -f sarif=out.sarif
   tc-lint model.onnx --dim batch=32 --table

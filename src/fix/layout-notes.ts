@@ -24,10 +24,16 @@ export function withLayoutNotes(
   states: readonly AccountState[],
   asked: Asked,
 ): FixedModel {
-  return withUndone(withSlower(fixed, states, asked), asked.settings);
+  const isStep = states.some(({ step }) => step === "layout");
+  return withUndone(withSlower(fixed, states, asked), asked.settings, isStep);
 }
 
-function withUndone(fixed: FixedModel, { target: { stack }, options, passes }: FixSettings): FixedModel {
+/** `isStep`: something is left of what the stack undoes, which a row of the account tells. */
+function withUndone(
+  fixed: FixedModel,
+  { target: { stack }, options, passes }: FixSettings,
+  isStep: boolean,
+): FixedModel {
   if (!undoesLayout(stack, options.nhwcForm)) return fixed;
   if (options.nhwcIo && passes.every(({ name }) => name !== "channels-last"))
     return withNote(
@@ -41,7 +47,10 @@ function withUndone(fixed: FixedModel, { target: { stack }, options, passes }: F
     setting === undefined
       ? "It runs NHWC by itself"
       : `Its provider option ${setting.option} (--stack ${setting.stack}) runs NHWC of the file as it was; --target ort-cuda writes nodes that stay NHWC`;
-  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: nothing is gained on ${stack.id}. ${runs}${options.nhwcIo ? ends : ""}`;
+  const gained = isStep
+    ? "what is left of it is the account's row of the layout"
+    : `nothing is gained on ${stack.id}`;
+  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: ${gained}. ${runs}${options.nhwcIo ? ends : ""}`;
   return withNote(fixed, message);
 }
 

@@ -105,7 +105,9 @@ function statesOf(
     return [
       inStored("exported", original),
       inStored("safe", safe.fixed.model),
-      ...(isLaidOut(fixed, settings) ? [inStored("layout", fixed.model)] : []),
+      ...(isLaidOut(fixed, asWritten(safe.fixed.model, settings), settings)
+        ? [inStored("layout", fixed.model)]
+        : []),
     ];
   }
   const states: readonly AccountState[] = [
@@ -136,11 +138,17 @@ function saidToBeSure(
   return states.map((state) => (isHalf(state) ? { ...state, unsure: true } : state));
 }
 
-/** Whether a layout was written, and is the one that runs: what the stack undoes is no step. */
-function isLaidOut({ regions }: FixedModel, { target, options }: FixSettings): boolean {
-  const isWritten = regions.some(({ pass }) => pass === "channels-last");
-  return isWritten && !undoesLayout(target.stack, options.nhwcForm);
+/** Whether a layout was written, and runs or takes another time than what is `before`: what the stack undoes is no step, but for what is left of it. */
+function isLaidOut({ regions, model }: FixedModel, before: Workload, settings: FixSettings): boolean {
+  const { target, options } = settings;
+  if (!regions.some(({ pass }) => pass === "channels-last")) return false;
+  if (!undoesLayout(target.stack, options.nhwcForm)) return true;
+  const { microseconds } = asWritten(model, settings).timeline;
+  return Math.abs(microseconds - before.timeline.microseconds) > rounding * microseconds;
 }
+
+/** Of a time: sums in another order. */
+const rounding = 1e-6;
 
 /** Where unsafe fixes leave what safe ones did: first in the steps that lint's account has, last the file that is written. */
 function statesBehind(
@@ -148,7 +156,7 @@ function statesBehind(
   { safe: { after }, padded, fixed, isHalved, foreseen, turned }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
-  const layout: AccountState[] = isLaidOut(fixed, settings)
+  const layout: AccountState[] = isLaidOut(fixed, asWritten(padded, settings), settings)
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
   if (!changesTypes(settings)) return layout.map((state) => behindLayout(state, turned, after, settings));

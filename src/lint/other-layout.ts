@@ -29,7 +29,7 @@ export function otherLayoutNotices(
   // Who takes less than that cannot save it; what alone the network gives out would be cut off again.
   if (!narrow.isInside || context.share(time) < minSaving) return [];
   const many = counted(productsInFile(left), "convolution");
-  const message = `with ${setting.option} padding is decided anew (${many} off the multiple of ${narrow.multiple}): lint with --stack ${setting.stack} tells what it saves`;
+  const message = `with ${setting.option} padding is decided anew (${many} off the multiple of ${narrow.multiple}): lint with --stack ${setting.stack} tells whether it pays`;
   return [{ code: "other-layout", message }];
 }
 

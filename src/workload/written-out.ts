@@ -1,6 +1,7 @@
 /** @file Operators that exporters write as several nodes: what recognisers of them ask a graph. */
 import type { Scope } from "../facts/scope.ts";
 import type { DType } from "../ir/dtype.ts";
+import { groupBy } from "../ir/group.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOneOf } from "../ops/ask.ts";
 import type { Emitted } from "../ops/emitted.ts";
@@ -43,6 +44,18 @@ export function normWork(
   return extent && passOver({ ...extent, columns }, "normalization");
 }
 
+const known = new WeakMap<Scope, ReadonlyMap<string, readonly Node[]>>();
+
+/** Of ai.onnx, without what is computed ahead of time. Recognisers ask for those of a few types, one after another. */
+function nodesByType(scope: Scope, constants: ConstantValues): ReadonlyMap<string, readonly Node[]> {
+  const found = known.get(scope);
+  if (found !== undefined) return found;
+  const own = scope.graph.nodes.filter((node) => node.domain === "" && !constants.has(node));
+  const byType = groupBy(own, ({ opType }) => opType);
+  known.set(scope, byType);
+  return byType;
+}
+
 /** What recognisers ask of one instance of a graph. Shape arithmetic reads no elements: it is no reader. */
 export class WrittenGraph {
   readonly scope: Scope;
@@ -54,8 +67,11 @@ export class WrittenGraph {
   }
 
   /** In graph order, without what is computed ahead of time. */
-  nodes(...types: readonly string[]): Node[] {
-    return this.scope.graph.nodes.filter((node) => isOneOf(node, types) && !this.#constants.has(node));
+  nodes(first: string, ...others: readonly string[]): readonly Node[] {
+    const byType = nodesByType(this.scope, this.#constants);
+    const found = byType.get(first) ?? [];
+    if (others.length === 0) return found;
+    return [...found, ...others.flatMap((type) => byType.get(type) ?? [])].sort((a, b) => a.id - b.id);
   }
 
   readersOf(value: Value): Node[] {

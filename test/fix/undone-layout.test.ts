@@ -75,6 +75,30 @@ describe("NHWC that is written around what knows NCHW alone", async () => {
   );
 });
 
+/** What goes over an image's positions is within the NHWC that is written, and behind what a provider turns. */
+const averaged = folder.write(
+  "averaged.onnx",
+  model({ name: "averaged", opset: 17 }, (graph) => {
+    const pads = [1, 1, 1, 1];
+    const conv = (x: string) => graph.node("Conv", [x, weight(graph, [64, 64, 3, 3])], { pads });
+    const image = conv(graph.node("Relu", [conv(graph.input("x", [8, 64, 28, 28]))]));
+    graph.output(graph.node("ReduceMean", [image], { axes: [2, 3], keepdims: 0 }));
+  }),
+);
+
+describe("NHWC of which something is left", () => {
+  it.each(["ort-cuda", "ort-cuda-nhwc"] as const)(
+    "ends on %s where the file is that is written",
+    async (stack) => {
+      const output = path.join(path.dirname(averaged), `averaged-${stack}.onnx`);
+      const { account, stored } = await fix(averaged, { ...named, stack, output });
+      const own = await lint(output, { stack, precision: "as-is" });
+      expect(account?.at(-1)?.microseconds).toBeCloseTo(own.predicted.microseconds, 6);
+      expect(stored?.after).toBeCloseTo(own.predicted.microseconds, 6);
+    },
+  );
+});
+
 describe("NHWC that is written for ort-cuda", () => {
   it("is NCHW again before a provider sees it: no Transpose is left beside its convolutions", async () => {
     expect(await runBy("disabled", inNhwc)).toContain("Transpose");

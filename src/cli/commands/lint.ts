@@ -8,7 +8,7 @@ import { type LintFlags, lintOptions, pathsOf, readLintFlags } from "../options.
 import { checkShardFlags } from "../shard-options.ts";
 
 /** With --fix and --diff, too. */
-export const lintExitCodes = `Exit codes: 0 clean; 1 findings at error level (--fail-on), more warnings than --max-warnings,
+const lintExitCodes = `Exit codes: 0 clean; 1 findings at error level (--fail-on), more warnings than --max-warnings,
 a budget exceeded, what --diff would change, or what --exit-non-zero-on-fix changed; 2 wrong usage,
 a bad configuration, a model that cannot be read or fixed, or suppressions of what is found no more;
 130 interrupted.`;
