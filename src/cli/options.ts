@@ -86,7 +86,10 @@ export const lintOptions = {
   },
   output: { ...text("Report:", "File of the report, where there is one format"), alias: "o" },
   table: flag("Report:", "Every layer: sizes, FLOPs, bytes, what bounds it, predicted time, findings"),
-  verbose: flag("Report:", "Every place of a finding, and findings that save too little, or perhaps nothing"),
+  verbose: flag(
+    "Report:",
+    "Every place of a finding, and findings that save too little, or perhaps nothing; with --diff every node that is removed",
+  ),
   "show-suppressed": flag(
     "Report:",
     "In JSON and SARIF also what the model's metadata, overrides or suppressions switched off (GitHub shows SARIF's suppressed results as open alerts)",

@@ -17,8 +17,10 @@ import type { ColorLevel } from "./render.ts";
 
 export interface FixTextOptions {
   readonly color: ColorLevel;
-  /** List every node and tensor that differs. */
+  /** List the nodes and tensors that differ. */
   readonly diff: boolean;
+  /** Every node that is removed, which are many where constants are folded. */
+  readonly verbose: boolean;
   /** What half precision knew of the sizes of values. */
   readonly ranges: string | undefined;
   /** Of the terminal; undefined where the text does not go to one. */
@@ -54,7 +56,7 @@ function changedLines(outcome: FixOutcome, options: FixTextOptions, palette: Pal
   const assumed = Object.keys(outcome.assumed);
   for (const text of assumedText(assumed, outcome.assumed)) lines.push(`  ${printable(text)}`);
   if (options.ranges !== undefined) lines.push(`  ranges of values: ${printable(options.ranges)}`);
-  const differences = options.diff ? diffLines(outcome, palette) : [];
+  const differences = options.diff ? diffLines(outcome, options, palette) : [];
   return [...lines, ...differences, ...resultLines(outcome, palette), ...failedLines(outcome, palette)];
 }
 
@@ -151,9 +153,21 @@ function insideText({ addedInside, newFunctions }: FixOutcome["diff"]): string {
   return `${made}, ${Math.abs(others)} ${others > 0 ? "more" : "fewer"} inside functions and subgraphs`;
 }
 
-function diffLines({ diff }: FixOutcome, palette: Palette): string[] {
+/** Of nodes that are removed, which what is said of each pass counts by operator. */
+const mostRemoved = 20;
+
+function diffLines({ diff }: FixOutcome, { verbose }: FixTextOptions, palette: Palette): string[] {
   const signs = { added: "+", removed: "−", changed: "~" } as const;
-  const { shown: changedNodes, more: moreNodes } = headOf(diff.nodes);
+  const removed = headOf(
+    diff.nodes.filter(({ kind }) => kind === "removed"),
+    verbose ? undefined : mostRemoved,
+    "--verbose lists them",
+  );
+  const listed = new Set(removed.shown);
+  const { shown: changedNodes, more } = headOf(
+    diff.nodes.filter((node) => node.kind !== "removed" || listed.has(node)),
+  );
+  const moreNodes = [...removed.more, ...more];
   const { shown: changedTensors, more: moreTensors } = headOf(diff.tensors);
   const nodes = changedNodes.map(({ name, op, kind, details }) => {
     const what = details.length > 0 ? `: ${details.join("; ")}` : "";

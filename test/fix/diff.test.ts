@@ -71,7 +71,7 @@ describe("a diff", () => {
         dataFiles: [],
         unreferenced: [],
       },
-      { color: 0, diff: true, ranges: undefined },
+      { color: 0, diff: true, verbose: true, ranges: undefined },
     );
     expect(text.split("\n").filter((line) => line.startsWith("  + w")).length).toBe(10_000);
     expect(text).toContain("tensors: … and 140,000 more");
@@ -80,7 +80,12 @@ describe("a diff", () => {
 
 it("is folded to a terminal as lint's report is, commands whole", async () => {
   const outcome = await repairOutcome("swin_tiny");
-  const options = { color: 0, diff: true, ranges: "constants alone (its weights are not there)" } as const;
+  const options = {
+    color: 0,
+    diff: true,
+    verbose: true,
+    ranges: "constants alone (its weights are not there)",
+  } as const;
   const whole = renderFixText(outcome, options);
   expect(whole.split("\n").some((line) => textWidth(line) > 80)).toBe(true);
   const folded = renderFixText(outcome, { ...options, columns: 80 });
@@ -101,3 +106,17 @@ async function repairOutcome(name: string) {
     return { ...outcome, written: false, proof: null, bytes: 0, dataFiles: [], unreferenced: [] };
   });
 }
+
+it("names the first of the nodes that are removed, and all with --verbose", async () => {
+  const outcome = await repairOutcome("swin_tiny");
+  const removed = outcome.diff.nodes.filter(({ kind }) => kind === "removed");
+  expect(removed.length).toBeGreaterThan(100);
+  const linesOf = (verbose: boolean) =>
+    renderFixText(outcome, { color: 0, diff: true, verbose, ranges: undefined }).split("\n");
+  const named = ({ name, op }: { readonly name: string; readonly op: string }) => `  − ${name} (${op})`;
+  const [some, all] = [linesOf(false), linesOf(true)];
+  expect(removed.filter((node) => all.includes(named(node)))).toHaveLength(removed.length);
+  expect(removed.filter((node) => some.includes(named(node)))).toHaveLength(20);
+  const left = (removed.length - 20).toLocaleString("en-US");
+  expect(some).toContain(`  nodes: … and ${left} more (--verbose lists them)`);
+});

@@ -93,7 +93,7 @@ async function fix(path: string, mode: FixMode, dryRun: boolean): Promise<string
       promise: "unverified",
       dryRun,
     });
-    const text = renderFixText(outcome, { color: 0, diff: true, ranges: undefined });
+    const text = renderFixText(outcome, { color: 0, diff: true, verbose: true, ranges: undefined });
     refuseControl(text, "the report of a fix");
     // What is written can be read.
     if (outcome.written) openModel(destination)[Symbol.dispose]();

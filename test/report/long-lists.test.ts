@@ -77,7 +77,8 @@ function outcome(count: number): FixOutcome {
   };
 }
 
-const fixText = (count: number) => renderFixText(outcome(count), { color: 0, diff: true, ranges: undefined });
+const fixText = (count: number) =>
+  renderFixText(outcome(count), { color: 0, diff: true, verbose: true, ranges: undefined });
 
 describe("Long lists in texts", () => {
   it("of a plan are cut at ten thousand inputs, steps and outputs each", () => {

@@ -190,7 +190,7 @@ async function reported(plan: LintPlan, flags: LintFlags, fix: FixFlags, at: At)
   const slower = slowerText(outcome);
   if (slower !== undefined) complain(`${plan.path}: ${slower}`);
   await writeFixText(
-    (columns) => renderFixText(outcome, { color, diff: fix.dryRun, ranges, columns }),
+    (columns) => renderFixText(outcome, { color, diff: fix.dryRun, verbose: flags.verbose, ranges, columns }),
     flags,
     fix.only || fix.dryRun,
   );
