@@ -54,13 +54,16 @@ export default defineRule({
     // Such a stack writes every activation in NHWC: what the file spells as a Transpose to or from it is no pass there.
     if (context.choosesLayout) return;
     const { layoutSetting: setting } = context;
-    for (const { step, perm, node, scope, ...between } of layoutTransposes(context)) {
+    const transposes = layoutTransposes(context);
+    // What a step is made of is asked where there is something to be told.
+    const layout = transposes.length > 0 ? context.layoutStep() : undefined;
+    const gains = layout?.gainOf(transposes.map(({ step }) => step)) ?? 0;
+    for (const { step, perm, node, scope, ...between } of transposes) {
       const data = { perm: `[${perm.join(", ")}]`, ...between };
       if (setting !== undefined) {
-        const layout = context.layoutStep();
         // Where nobody knows what the option makes of the file, it is a pass without it, and with it perhaps none.
         const saves = layout
-          ? layout.partOf([step])
+          ? layout.partOf([step], gains)
           : { ...stepTimeAt(step, context.target.precision, context), low: 0 };
         if (saves === undefined || saves.microseconds <= 0) continue;
         const said = {
@@ -72,7 +75,7 @@ export default defineRule({
         continue;
       }
       // With convolutions in NHWC it is gone, or only its author can spare it.
-      const decided = context.layoutStep()?.partOf([step]);
+      const decided = layout?.partOf([step], gains);
       const saves = decided ?? stepTimeAt(step, context.target.precision, context);
       const fix = context.knowsLayout && decided === undefined ? "none" : "unsafe";
       const told = { at: { node, scope }, kind: "converts", saves, fix } as const;

@@ -157,7 +157,8 @@ function* decided(context: LintContext): Iterable<Found> {
 
 /** Microseconds of the step that are told of Transposes (TC302). */
 function ofTransposes(layout: LayoutStep, context: LintContext): number {
-  return layout.partOf(layoutTransposes(context).map(({ step }) => step))?.microseconds ?? 0;
+  const transposes = layoutTransposes(context).map(({ step }) => step);
+  return layout.partOf(transposes, layout.gainOf(transposes))?.microseconds ?? 0;
 }
 
 function isInNchw({ sizes }: CostedProduct): boolean {

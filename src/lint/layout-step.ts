@@ -6,6 +6,17 @@ import type { Step } from "../workload/timeline.ts";
 import type { Workload } from "../workload/workload.ts";
 import type { DecidedLayout, LayoutWay } from "./decision.ts";
 
+/** Of what convolutions gain, what is left of it behind those that are slower: 0 to 1. */
+function netOfConvolutions(steps: WorkloadChange["steps"]): number {
+  let [gained, lost] = [0, 0];
+  for (const { after, saves } of steps) {
+    if (after?.work.kind !== "conv") continue;
+    gained += Math.max(0, saves.microseconds);
+    lost += Math.max(0, -saves.microseconds);
+  }
+  return gained > lost ? 1 - lost / gained : 0;
+}
+
 /** What the layout step saves, and whose part of it is how large. */
 export class LayoutStep {
   readonly after: Workload;
@@ -16,10 +27,11 @@ export class LayoutStep {
   readonly #isPaid: boolean;
   readonly #wayTo: () => LayoutWay;
   #way: LayoutWay | undefined;
-  /** Microseconds of convolutions that are faster and of kernels that are gone: what the rest of the step is borne by. */
+  /** Microseconds of convolutions that are faster, less what others are slower, and of kernels that are gone: what the rest of the step is borne by. */
   readonly #gains = new Map<Step, number>();
   readonly #after = new Map<Step, number>();
   #whole = 0;
+  #ofConvolutions = 0;
 
   constructor(decided: DecidedLayout, wayTo: () => LayoutWay) {
     const { after, change, regions, declined, shares = change } = decided;
@@ -30,13 +42,15 @@ export class LayoutStep {
     this.change = change;
     this.regions = regions;
     this.#isPaid = declined === undefined;
+    const net = netOfConvolutions(shares.steps);
     for (const { before, after: turned, saves } of shares.steps) {
       if (before === undefined) continue;
       this.#after.set(before, turned?.microseconds ?? 0);
       if (turned !== undefined && turned.work.kind !== "conv") continue;
-      const gain = Math.max(0, saves.microseconds);
+      const gain = Math.max(0, saves.microseconds) * (turned === undefined ? 1 : net);
       this.#gains.set(before, gain);
       this.#whole += gain;
+      if (turned !== undefined) this.#ofConvolutions += gain;
     }
   }
 
@@ -57,12 +71,16 @@ export class LayoutStep {
     return gain;
   }
 
-  /** Of what the whole step saves, borders included; undefined where these kernels gain nothing. */
-  partOf(steps: Iterable<Step>): Saving | undefined {
+  /**
+   * Of what the whole step saves, borders included; undefined where these kernels gain nothing. `others`: microseconds that all kernels gain that are told of beside
+   * convolutions; where those gain nothing, no part is theirs.
+   */
+  partOf(steps: Iterable<Step>, others: number): Saving | undefined {
     const gain = this.gainOf(steps);
     if (gain <= 0) return undefined;
-    const part = gain / this.#whole;
     const { microseconds, low, high } = this.change.saves;
+    const whole = this.#ofConvolutions > 0 ? this.#whole : Math.max(others, microseconds);
+    const part = gain / whole;
     return { microseconds: microseconds * part, low: low * part, high: high * part };
   }
 
