@@ -50,11 +50,14 @@ function withUndone(
   const gained = isStep
     ? "what is left of it is the account's row of the layout"
     : `nothing is gained on ${stack.id}`;
-  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: ${gained}. ${runs}${options.nhwcIo ? ends : ""}`;
+  const message = `ONNX Runtime turns this NHWC back into NCHW before it runs: ${gained}. ${runs}${options.nhwcIo ? endsText(isStep) : ""}`;
   return withNote(fixed, message);
 }
 
-const ends = ". A Transpose stays at each input and output that --nhwc-io turned, which is not predicted";
+function endsText(isPredicted: boolean): string {
+  const said = ". A Transpose stays at each input and output that --nhwc-io turned";
+  return isPredicted ? said : `${said}, which is not predicted`;
+}
 
 function withNote(fixed: FixedModel, message: string): FixedModel {
   const note: FixNote = { kind: "blocked", pass: "channels-last", node: undefined, message };
