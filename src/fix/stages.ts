@@ -105,9 +105,7 @@ function statesOf(
     return [
       inStored("exported", original),
       inStored("safe", safe.fixed.model),
-      ...(isLaidOut(fixed, asWritten(safe.fixed.model, settings), settings)
-        ? [inStored("layout", fixed.model)]
-        : []),
+      ...(isLaidOut(fixed, safe.fixed.model, settings) ? [inStored("layout", fixed.model)] : []),
     ];
   }
   const states: readonly AccountState[] = [
@@ -139,12 +137,12 @@ function saidToBeSure(
 }
 
 /** Whether a layout was written, and runs or takes another time than what is `before`: what the stack undoes is no step, but for what is left of it. */
-function isLaidOut({ regions, model }: FixedModel, before: Workload, settings: FixSettings): boolean {
+function isLaidOut({ regions, model }: FixedModel, before: OpenModel, settings: FixSettings): boolean {
   const { target, options } = settings;
   if (!regions.some(({ pass }) => pass === "channels-last")) return false;
   if (!undoesLayout(target.stack, options.nhwcForm)) return true;
-  const { microseconds } = asWritten(model, settings).timeline;
-  return Math.abs(microseconds - before.timeline.microseconds) > rounding * microseconds;
+  const [left, own] = [before, model].map((each) => asWritten(each, settings).timeline.microseconds);
+  return left !== undefined && own !== undefined && Math.abs(own - left) > rounding * own;
 }
 
 /** Of a time: sums in another order. */
@@ -156,7 +154,7 @@ function statesBehind(
   { safe: { after }, padded, fixed, isHalved, foreseen, turned }: Unsafe,
   settings: FixSettings,
 ): AccountState[] {
-  const layout: AccountState[] = isLaidOut(fixed, asWritten(padded, settings), settings)
+  const layout: AccountState[] = isLaidOut(fixed, padded, settings)
     ? [{ step: "layout", workload: asWritten(fixed.model, settings) }]
     : [];
   if (!changesTypes(settings)) return layout.map((state) => behindLayout(state, turned, after, settings));

@@ -35,6 +35,12 @@ export class ConstantValues {
     return isConstant(value, this.#scope.model) || this.#isGivenFixed(value);
   }
 
+  /** One that is repeated over every axis but the last. */
+  isFixedRow(value: Value): boolean {
+    const sizes = this.isFixedValue(value) ? this.#scope.shape(value) : undefined;
+    return sizes?.slice(0, -1).every((dim) => dim === 1) === true;
+  }
+
   /** What a call gives its function: a weight is one in the body, too. */
   #isGivenFixed(value: Value): boolean {
     const { functionName, owner, parent, graph } = this.#scope;

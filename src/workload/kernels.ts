@@ -213,7 +213,7 @@ class KernelFinder {
   /** A constant row added to a matrix product: every library has it in the product's epilogue. */
   #joinBias(node: Node): boolean {
     if (node.opType !== "Add" || !this.#stack.fuses.bias) return false;
-    const bias = node.inputs.some((input) => input !== undefined && this.#isRow(input));
+    const bias = node.inputs.some((input) => input !== undefined && this.#constants.isFixedRow(input));
     const input = node.inputs.find(
       (each) => each !== undefined && this.#makerOf.get(each)?.product?.sizes.kind === "gemm",
     );
@@ -237,12 +237,6 @@ class KernelFinder {
     maker.nodes.push(node);
     maker.members?.add(node);
     this.#own(node, maker);
-  }
-
-  #isRow(value: Value): boolean {
-    const fact = this.#scope.fact(value);
-    const shape = fact?.kind === "tensor" ? fact.shape : undefined;
-    return this.#constants.isFixedValue(value) && (shape?.slice(0, -1).every((dim) => dim === 1) ?? false);
   }
 
   /** A view belongs to whatever made its input, so that a chain goes on behind it. */

@@ -98,10 +98,8 @@ export class WrittenGraph {
     return value !== undefined && this.#constants.isFixedValue(value);
   }
 
-  /** One that is repeated over every axis but the last. */
   isFixedRow(value: Value | undefined): boolean {
-    const sizes = this.isFixed(value) ? this.scope.shape(value) : undefined;
-    return sizes?.slice(0, -1).every((dim) => dim === 1) === true;
+    return value !== undefined && this.#constants.isFixedRow(value);
   }
 
   /** The one number that a constant is. */

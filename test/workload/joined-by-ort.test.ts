@@ -1,6 +1,4 @@
 /** What ONNX Runtime joins is priced as joined, and as nothing else is: its own optimized file, priced, says which. */
-import { readFileSync } from "node:fs";
-import ort from "onnxruntime-node";
 import { afterAll, describe, expect, it } from "vitest";
 import { type GraphBuilder, model, type Sizes } from "../../fixtures/builder.ts";
 import { createCostModel } from "../../src/cost/model.ts";
@@ -10,6 +8,7 @@ import { invariant } from "../../src/ir/errors.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { priceModel, type Workload } from "../../src/workload/workload.ts";
 import { temporaryFolder } from "../cli/models.ts";
+import { optimizedByOrt } from "./ort-optimized.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -24,19 +23,12 @@ function price(bytes: Uint8Array): Workload {
   });
 }
 
-/** As the CPU provider has it, without what it alone joins. */
-async function optimized(bytes: Uint8Array): Promise<Uint8Array> {
-  const file = folder.write("optimized.onnx", new Uint8Array());
-  const session = await ort.InferenceSession.create(folder.write("written.onnx", bytes), {
-    executionProviders: ["cpu"],
-    graphOptimizationLevel: "extended",
-    optimizedModelFilePath: file,
-    logSeverityLevel: 4,
-    extra: { optimization: { disable_specified_optimizers: "ConvActivationFusion;GemmActivationFusion" } },
+/** Without what the CPU provider alone joins. */
+const optimized = (bytes: Uint8Array) =>
+  optimizedByOrt(bytes, folder, {
+    level: "extended",
+    without: ["ConvActivationFusion", "GemmActivationFusion"],
   });
-  await session.release();
-  return readFileSync(file);
-}
 
 type Build = (graph: GraphBuilder) => readonly string[];
 

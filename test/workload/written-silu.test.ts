@@ -1,6 +1,4 @@
 /** SiLU is one kernel on ONNX Runtime where it joins it, and else two: ONNX Runtime itself says which. */
-import { readFileSync } from "node:fs";
-import ort from "onnxruntime-node";
 import { afterAll, describe, expect, it } from "vitest";
 import { type GraphBuilder, model } from "../../fixtures/builder.ts";
 import { createCostModel } from "../../src/cost/model.ts";
@@ -10,6 +8,7 @@ import { invariant } from "../../src/ir/errors.ts";
 import { modelFromBytes } from "../../src/onnx/open.ts";
 import { priceModel } from "../../src/workload/workload.ts";
 import { temporaryFolder } from "../cli/models.ts";
+import { optimizedByOrt } from "./ort-optimized.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -40,15 +39,7 @@ function modelOf(build: Build): Uint8Array {
 }
 
 async function runBy(bytes: Uint8Array): Promise<number> {
-  const optimized = folder.write("optimized.onnx", new Uint8Array());
-  const session = await ort.InferenceSession.create(folder.write("silu.onnx", bytes), {
-    executionProviders: ["cpu"],
-    graphOptimizationLevel: "extended",
-    optimizedModelFilePath: optimized,
-    logSeverityLevel: 4,
-  });
-  await session.release();
-  using opened = modelFromBytes(readFileSync(optimized));
+  using opened = modelFromBytes(await optimizedByOrt(bytes, folder, { level: "extended" }));
   return opened.graph.nodes.length;
 }
 
