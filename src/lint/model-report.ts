@@ -10,6 +10,7 @@ import { basisOf } from "./basis.ts";
 import { budgetReports, type PricedModel } from "./budgets.ts";
 import { ceilingsReport } from "./ceilings.ts";
 import type { LintContext } from "./context.ts";
+import { freeSizeNotices } from "./free-sizes.ts";
 import type { HalfBeside } from "./half-beside.ts";
 import type { Judged } from "./judge.ts";
 import { layersOf } from "./layers.ts";
@@ -80,6 +81,7 @@ export function assemble(
     notices: [
       ...settings.notices.map((notice) => withHalfUnread(notice, { account, half })),
       ...noticesOf(context.workload, target, half),
+      ...freeSizeNotices(context, settings),
       ...otherLayoutNotices(context, target, account, settings),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
     ],
@@ -100,7 +102,7 @@ function withHalfUnread(
   if (notice.code !== "weights-missing" || !isDecided) return notice;
   return {
     ...notice,
-    message: `${notice.message}, but what half keeps in FP32 is decided without their values`,
+    message: `${notice.message}, but FP16 is told as if all of them were in its range: where some are not, more stays FP32 and less is saved`,
   };
 }
 

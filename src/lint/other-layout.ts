@@ -1,76 +1,78 @@
 /** @file What is decided anew where a setting of the stack makes another layout, which no row of the account tells of: a reader of the default stack is pointed there. */
-import { computeTypeOn } from "../cost/precision.ts";
-import { choosesLayout, hasKernel, layoutSettingOf, type Stack, stacks } from "../hardware/stacks.ts";
+import { layoutSettingOf, stacks } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
-import { counted } from "../ir/format.ts";
-import { traitsOf } from "../ops/ask.ts";
+import { isHalf } from "../ir/fix-command.ts";
+import { counted, duration, savingRange } from "../ir/format.ts";
+import { changeBetween } from "../workload/change.ts";
+import { pricedAt, pricedOn } from "../workload/priced-at.ts";
 import { productsInFile } from "../workload/product.ts";
-import type { ConvWork, CostedProduct, LintContext } from "./context.ts";
-import { isQuantized } from "./formats.ts";
-import { isFirstLayer, ProductIndex } from "./graph.ts";
-import { isOff } from "./padding-sizes.ts";
+import type { Workload } from "../workload/workload.ts";
+import type { LintContext } from "./context.ts";
+import { Narrow } from "./narrow.ts";
 import type { AccountStep, NoticeReport } from "./result.ts";
 import type { LintSettings } from "./run.ts";
+
+type Row = Pick<AccountStep, "step" | "setting" | "saves">;
 
 /** Nothing is decided a second time for it: `asked` is the target in the precision that the other stack would be asked in. */
 export function otherLayoutNotices(
   context: LintContext,
   asked: Target,
-  account: readonly Pick<AccountStep, "setting">[],
+  account: readonly Row[],
   { minSaving, severities }: Pick<LintSettings, "minSaving" | "severities">,
 ): NoticeReport[] {
   const setting = layoutSettingOf(asked.stack);
-  const isAsked = ofConvolutions.some((code) => severities.get(code) !== "off");
-  if (setting === undefined || !isAsked || account.some((row) => row.setting !== undefined)) return [];
-  const narrow = new Narrow(context, asked, stacks[setting.stack]);
-  const left = context.pricedProducts.filter((product) => narrow.isLeft(product));
-  const steps = new Set(left.flatMap(({ node, scope }) => context.timeline.stepsOf(node, scope)));
-  const time = [...steps].reduce((sum, { microseconds }) => sum + microseconds, 0);
-  // Who takes less than that cannot save it; what alone the network gives out would be cut off again.
-  if (!narrow.isInside || context.share(time) < minSaving) return [];
-  const many = counted(productsInFile(left), "convolution");
-  const message = `with ${setting.option} padding is decided anew (${many} off the multiple of ${narrow.multiple}): lint with --stack ${setting.stack} tells whether it pays`;
+  if (setting === undefined || account.some((row) => row.setting !== undefined)) return [];
+  const stack = stacks[setting.stack];
+  const narrow = new Narrow(context, asked, stack);
+  if (narrow.turned.length === 0) return [];
+  const here = pricedAt(context.workload, asked.precision, context.cost);
+  const there = pricedOn(here, stack, context.cost);
+  const isTold = (codes: readonly string[]) => codes.some((code) => severities.get(code) !== "off");
+  const told = [
+    isTold(ofHalf) ? togetherText(context, account, there, minSaving) : undefined,
+    isTold(ofConvolutions) ? narrowText(context, narrow, there, minSaving) : undefined,
+  ].filter((text) => text !== undefined);
+  if (told.length === 0) return [];
+  const message = `with ${setting.option} ${told.join(", and ")}: lint with --stack ${setting.stack} tells whether it pays`;
   return [{ code: "other-layout", message }];
 }
 
+/** Rules that half precision is a finding of. */
+const ofHalf = ["TC201"];
 /** Rules that such padding is a finding of. */
 const ofConvolutions = ["TC101", "TC105"];
 
-/** Convolutions that the other stack turns, and whose channels the decision for this one leaves off what is fast there. */
-class Narrow {
-  /** Of those that were found. */
-  multiple = 1;
-  /** Whether channels between two of the network's layers are among them. */
-  isInside = false;
-  readonly #context: LintContext;
-  readonly #asked: Target;
-  readonly #stack: Stack;
-  readonly #index: ProductIndex;
+/** Where half is not sure to gain by itself, nor the layout: both at once may be. */
+function togetherText(
+  context: LintContext,
+  account: readonly Row[],
+  there: Workload,
+  minSaving: number,
+): string | undefined {
+  const { precision } = there.target;
+  const isSure = account.some(({ step, saves }) => step === "precision" && (saves?.low ?? 0) > 0);
+  if (!isHalf(precision) || isSure) return undefined;
+  const stored = context.asStored();
+  const { saves } = changeBetween(stored, there, context.cost);
+  const before = stored.timeline.microseconds;
+  if (!(saves.low > 0 && saves.microseconds >= minSaving * before)) return undefined;
+  return `${precision.toUpperCase()} is predicted to save ${duration(saves.microseconds)} of ${duration(before)} (${savingRange(saves, before)}, without Casts)`;
+}
 
-  constructor(context: LintContext, asked: Target, stack: Stack) {
-    this.#context = context;
-    this.#asked = asked;
-    this.#stack = stack;
-    this.#index = ProductIndex.of(context.products);
-  }
-
-  isLeft(product: CostedProduct): boolean {
-    const work = product.sizes;
-    if (work.kind !== "conv" || work.groups !== 1 || !this.#isTurned(product, work)) return false;
-    const wanted = this.#stack.alignment[computeTypeOn(work.dtype, this.#asked)];
-    // What comes into the network is as wide as its data.
-    const isOffInside = isOff(work.channels, wanted) && !isFirstLayer(product, this.#index);
-    if (!isOffInside && !isOff(work.filters, wanted)) return false;
-    if (this.#context.decision?.paddedOf(product, "conv") !== undefined) return false;
-    this.multiple = wanted;
-    this.isInside ||= isOffInside;
-    return true;
-  }
-
-  #isTurned({ node, scope }: CostedProduct, { layout, kernel, dtype }: ConvWork<number>): boolean {
-    if (layout !== "nchw" || isQuantized(dtype) || !choosesLayout(this.#stack, kernel.length)) return false;
-    const type = computeTypeOn(dtype, this.#asked);
-    const opset = scope.opsets.get(node.domain) ?? 1;
-    return traitsOf(node)?.turnsToNhwc === true && hasKernel(this.#stack, type, node, opset);
-  }
+function narrowText(
+  context: LintContext,
+  narrow: Narrow,
+  there: Workload,
+  minSaving: number,
+): string | undefined {
+  const left = narrow.left(there);
+  // What alone the network gives out would be cut off again.
+  if (left === undefined || !left.isInside) return undefined;
+  const before = context.asStored().timeline.microseconds;
+  const most = Math.min(before, context.timeline.microseconds);
+  const least = minSaving * before;
+  if (left.saves < least || there.timeline.microseconds - left.saves > most - least) return undefined;
+  const many = counted(productsInFile(left.products), "convolution");
+  return `padding is decided anew (${many} off the multiple of ${left.multiple})`;
 }

@@ -151,6 +151,25 @@ describe("padding beside prefer_nhwc", () => {
     },
   );
 
+  eachModel(["shufflenet_v2", "efficientnet_b0", "yolo"])(
+    "%s: none where no padding pays on the other stack",
+    async (name) => {
+      const { groups } = await lint(zooModel(name), { stack: "ort-cuda-nhwc" });
+      expect(groups.filter(({ code, step }) => code === "TC101" && step === "safe")).toEqual([]);
+      expect(pointer(await lint(zooModel(name))) ?? "").not.toContain("padding");
+    },
+  );
+
+  eachModel(["yolo", "espcn"])("%s: half that pays there alone is pointed to", async (name) => {
+    const here = await lint(zooModel(name));
+    const there = await lint(zooModel(name), { stack: "ort-cuda-nhwc" });
+    const half = ({ account }: typeof here) => account.find(({ step }) => step === "precision");
+    expect(half(here)?.saves?.low ?? 0).toBeLessThanOrEqual(0);
+    expect(half(there)?.saves?.low).toBeGreaterThan(0);
+    expect(pointer(here)).toMatch(/^with prefer_nhwc FP16 is predicted to save .*--stack ort-cuda-nhwc/);
+    expect(pointer(await lint(zooModel(name), { precision: "tf32" })) ?? "").not.toContain("FP16");
+  });
+
   eachModel(["seg_unet"])("%s: says of how many convolutions, and of none in BF16", async (name) => {
     expect(pointer(await lint(zooModel(name)))).toContain("12 convolutions off the multiple of 8");
     expect(pointer(await lint(zooModel(name), { precision: "bf16" }))).toBeUndefined();

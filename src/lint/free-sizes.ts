@@ -1,0 +1,22 @@
+/** @file What the stack joins only where sizes are bound: the account prices symbols as if they were, which is advice as well. */
+import { openSymbols } from "../ir/assumed.ts";
+import { duration } from "../ir/format.ts";
+import { type LeftApart, leftApart } from "../workload/written-free.ts";
+import type { LintContext } from "./context.ts";
+import type { NoticeReport } from "./result.ts";
+import type { LintSettings } from "./run.ts";
+
+export function freeSizeNotices(
+  context: LintContext,
+  { minSaving }: Pick<LintSettings, "minSaving">,
+): NoticeReport[] {
+  const { cost, target, facts, bindings } = context;
+  const timeOf = ({ work, runs }: LeftApart) => cost.estimate(work, target).microseconds * runs;
+  const apart = leftApart(context);
+  const time = apart.reduce((sum, each) => sum + timeOf(each), 0);
+  if (time === 0 || context.share(time) < minSaving) return [];
+  const names = openSymbols([...facts.symbols], Object.fromEntries(bindings));
+  const kernels = apart.reduce((sum, { runs }) => sum + runs, 0);
+  const message = `left free, ${names.join(", ")} ${names.length > 1 ? "keep" : "keeps"} ONNX Runtime from joining biases and factors with products: ${kernels} kernels, ${duration(time)} more than is told here; give the session a free dimension override, or export fixed sizes`;
+  return [{ code: "free-sizes", message }];
+}
