@@ -12,7 +12,7 @@ describe.each([
   ["l4", "ort-cuda"],
   ["h200", "inductor"],
 ] as const)("on %s by %s", (gpu, stack) => {
-  eachModel(["tcn", "c3d", "siamese", "seg_unet"])(
+  eachModel(["tcn", "c3d", "siamese", "seg_unet", "misaligned_mlp", "deeplabv3"])(
     "%s: no size is left off the multiple that its entry names",
     async (name) => {
       const { groups, unlisted } = await lint(zooModel(name), { gpu, stack, verbose: true });

@@ -12,6 +12,7 @@ import type { Pricing } from "../pass.ts";
 import type { ItemTimes, Time } from "./item-times.ts";
 import { LiveSizes } from "./live-sizes.ts";
 import { paddedWork } from "./padded.ts";
+import { plainest, type Sizing } from "./plain-sizes.ts";
 import type { Relations } from "./relate.ts";
 import { type Alike, alikeIn, candidatesOf, steps, vector } from "./sizes-tried.ts";
 
@@ -109,10 +110,8 @@ export class Problem {
     if (this.#start !== undefined) starts.push(this.#start);
     const best = this.#bestFrom(starts, before);
     const settled = this.#settle(this.#shed(best.sizes), before);
-    const kept = this.#plainest(
-      settled,
-      this.#mostGiven(before - best.cost, this.#cost(settled) - best.cost),
-    );
+    const most = this.#mostGiven(before - best.cost, this.#cost(settled) - best.cost);
+    const kept = plainest(settled, most, this.#sizing);
     const saved = before - this.#cost(kept);
     const pays = saved >= this.#pricing.leastMicroseconds && saved > least;
     const isUncertain = pays && this.#pricing.mustGain && saved <= this.#uncertainty(none, kept);
@@ -137,6 +136,14 @@ export class Problem {
     return this.#cost(none) - this.#cost(sizes);
   }
 
+  get #sizing(): Sizing {
+    return {
+      cost: (sizes) => this.#cost(sizes),
+      uncertainty: (from, to) => this.#uncertainty(from, to),
+      candidatesOf: (atom) => this.#candidatesOf(atom),
+    };
+  }
+
   #candidatesOf(atom: Atom): readonly number[] {
     return this.#candidates.get(atom) ?? [];
   }
@@ -148,34 +155,6 @@ export class Problem {
   #mostGiven(saved: number, given: number): number {
     const isInside = this.#atoms.some(({ held }) => held !== undefined);
     return isInside ? (1 - nearlyAll) * saved - given : Number.POSITIVE_INFINITY;
-  }
-
-  /**
-   * The next multiple (of what is one already, none), unless another size saves more beyond doubt, or `most` is given up. A part of a vector is for what is
-   * narrower than one: above, it leaves a size that is off the multiple.
-   */
-  #plainest(best: Map<Atom, number>, most: number): Map<Atom, number> {
-    let kept = best;
-    let left = most;
-    let keptCost: number | undefined;
-    for (const alike of alikeIn(best)) {
-      const [[atom, size]] = alike;
-      const next = Math.ceil(atom.size / vector) * vector;
-      const isPart = size < next && atom.size > vector && this.#candidatesOf(atom).includes(next);
-      if (size <= next && !isPart) continue;
-      const plain = new Map(kept);
-      for (const [each] of alike) {
-        if (next === atom.size) plain.delete(each);
-        else plain.set(each, next);
-      }
-      const plainCost = this.#cost(plain);
-      keptCost ??= this.#cost(kept);
-      const given = plainCost - keptCost;
-      if (given > this.#uncertainty(plain, kept) || (next > atom.size && given > left)) continue;
-      if (next > atom.size) left -= given;
-      [kept, keptCost] = [plain, plainCost];
-    }
-    return kept;
   }
 
   /** Of what one choice saves beside another: errors of the passes between products are small beside those of the products. */
