@@ -44,6 +44,18 @@ describe("graphs that break other converters", () => {
     expect(countOf(after.graph, "Cast")).toBeLessThanOrEqual(4);
   });
 
+  it("casts for nothing what is computed ahead of time: one table of angles, read in half wherever that pays", async () => {
+    const bytes = model({ name: "angles" }, (graph) => {
+      const product = graph.node("MatMul", [graph.input("x", [64, 8]), weight(graph, [8, 512])]);
+      const angles = graph.weight([512], { values: Array.from({ length: 512 }, (_, at) => 10 * at) });
+      graph.node("Mul", [product, graph.node("Cos", [angles])], {}, { outputs: ["y"] });
+      graph.output("y");
+    });
+    const halved = await expectClose(bytes, { x: floats([64, 8]) });
+    expect(dtypeOf(halved, "Cos")).toBe("float32");
+    expect(dtypeOf(halved, "Mul")).toBe("float16");
+  });
+
   it("takes nodes without names", async () => {
     const bytes = model({ name: "unnamed" }, (graph) => {
       let value = graph.input("x", [4, 8]);

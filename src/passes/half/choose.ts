@@ -3,13 +3,15 @@
  *
  * Every node takes the side that costs least: a product is faster in half by what the cost model says, another node
  * saves half of its traffic, and a value that is made on one side and read on the other is cast once, for all its
- * readers. A product of unknown size counts as worth any number of Casts, if they run once.
+ * readers. A product of unknown size counts as worth any number of Casts, if they run once. What a stack computes ahead of
+ * time is worth nothing in half, and its Cast costs nothing.
  */
 import type { Scope } from "../../facts/scope.ts";
 import { evaluateDim, product } from "../../ir/dim.ts";
 import type { Node } from "../../ir/model.ts";
 import { findOp } from "../../ops/registry.ts";
 import type { ProductWork } from "../../ops/work.ts";
+import { ConstantValues } from "../../workload/constants.ts";
 import { writtenNorms } from "../../workload/written-norm.ts";
 import type { PassContext } from "../pass.ts";
 import type { Evidence } from "./evidence.ts";
@@ -136,6 +138,7 @@ class Chooser {
   /** Nanoseconds that half saves in a run of the model: 2 of every 4 bytes read or written. */
   #gain(node: FloatNode): number {
     if (findOp(node.node.domain, node.node.opType)?.traffic === "none") return 0;
+    if (ConstantValues.of(node.scope).has(node.node)) return 0;
     const values = [...inputsOf(node, this.#graph), ...outputsOf(node, this.#graph)];
     const elements = values.reduce((total, value) => total + this.#elements(value), 0);
     return Math.round(this.#nanoseconds(2 * elements) * this.#runs(node.scope));
@@ -176,6 +179,7 @@ class Chooser {
 
   /** A kernel of its own on most stacks: reads 4 and writes 2 bytes an element, or the other way round. */
   #castCost(value: FloatValue): number {
+    if (ConstantValues.of(value.scope).isFixedValue(value.value)) return 0;
     const elements = this.#elements(value);
     const microseconds = this.#context.account.estimate({
       kind: "traffic",

@@ -19,8 +19,8 @@ const twins = zooNames.filter((name) => zooNames.includes(`${name}_dynamo`));
 /** A ratio within 3 % of 1. */
 const isAlike = (ratio: number) => Math.abs(ratio - 1) < 0.03;
 
-/** One stack that runs a kernel a node, one that knows patterns, and a planner: what a Cast in the wrong place costs is another on each. */
-const halfOn: ReadonlySet<StackId> = new Set<StackId>(["cudnn", "ort-cuda", "tc-runtime"]);
+/** One stack that runs a kernel a node, two that join some, and a planner: what a Cast in the wrong place costs is another on each. */
+const halfOn: ReadonlySet<StackId> = new Set<StackId>(["cudnn", "ort-cuda", "tensorrt", "tc-runtime"]);
 
 export function testTwins(reports: ZooReports): void {
   const folder = mkdtempSync(path.join(tmpdir(), "tc-lint-twins-"));
