@@ -3,7 +3,7 @@
  * ask here.
  */
 
-import { changeRange, duration } from "../ir/format.ts";
+import { changeRange, duration, readsAsNothing } from "../ir/format.ts";
 import type { OpenModel } from "../onnx/open.ts";
 import type { PassName } from "../passes/pass.ts";
 import { savingBetween, type WrittenSaving } from "../workload/account.ts";
@@ -147,6 +147,7 @@ function judged(fixed: FixedModel, original: OpenModel, settings: FixSettings): 
 export function noFaster(written: WrittenSaving): string {
   const { microseconds, high, after } = written;
   const before = after + microseconds;
+  if (readsAsNothing(written)) return `takes as long: predicted ${duration(after)}`;
   const times = `${duration(before)} → ${duration(after)} (${changeRange(written, before)})`;
   if (high < 0) return `is slower: predicted ${times}`;
   return `${microseconds < 0 ? "is predicted to be slower:" : "may be no faster: predicted"} ${times}`;

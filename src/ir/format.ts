@@ -17,6 +17,9 @@ export function durationRange(low: number, high: number): string {
 /** Said where a saving's interval would be: one from a gain to a loss of more than all the time that it is a part of tells nobody anything. */
 export const noInterval = "no interval: as wide as the time itself";
 
+/** Said where both ends of an interval read as 0. */
+const noDifference = "no difference";
+
 /**
  * Of a saving of what takes `of` microseconds now: `4.2 to 13.6 µs`, or that there is no interval; of a sure cost what that is, and of what may be either
  * `7.1 less to 1.3 µs more`, whichever is predicted. A lower end of 0 is nobody's prediction: what is sure by itself is left with a whole that may save
@@ -26,6 +29,7 @@ export function savingRange(saves: Ends, of: number): string {
   if (tellsNothing(saves, of)) return noInterval;
   const { low } = saves;
   const high = Math.min(saves.high, Math.max(of, low));
+  if (readsAsNothing(saves)) return noDifference;
   if (isEither(saves)) return eitherRange(high, -low);
   const [least, most] = high > 0 ? [low, high] : [0 - high, 0 - low];
   return least === 0 && most > 0 ? `up to ${duration(most)}` : durationRange(least, most);
@@ -34,8 +38,13 @@ export function savingRange(saves: Ends, of: number): string {
 /** The same where no verb stands beside it: `4.2 to 13.6 µs less`, `3 to 20 µs more`. */
 export function changeRange(saves: Ends, of: number): string {
   const range = savingRange(saves, of);
-  if (range === noInterval || isEither(saves)) return range;
+  if (range === noInterval || range === noDifference || isEither(saves)) return range;
   return `${range} ${saves.high > 0 ? "less" : "more"}`;
+}
+
+/** Whether both ends are too small for a figure of theirs. */
+export function readsAsNothing({ low, high }: Ends): boolean {
+  return significant(low) === "0" && significant(high) === "0";
 }
 
 interface Ends {

@@ -1,5 +1,5 @@
 /** @file A saving beside the model's time. */
-import { duration, percent } from "../ir/format.ts";
+import { duration, percent, readsAsNothing } from "../ir/format.ts";
 import type { Finding, FindingGroup, SavingReport } from "../lint/result.ts";
 
 type Saved = Pick<SavingReport, "microseconds" | "share" | "asStored">;
@@ -54,8 +54,9 @@ export function sizeOf(saves: SavingReport): SavingReport {
   return { ...saves, microseconds: Math.abs(saves.microseconds), share: Math.abs(saves.share) };
 }
 
-/** `saves 3.1 µs`, `may cost 1.07 µs`. */
+/** `saves 3.1 µs`, `may cost 1.07 µs`; of a part whose whole has nothing left for it, `saves nothing`. */
 export function claimText(saves: SavingReport): string {
+  if (readsAsNothing(saves)) return "saves nothing";
   return `${claimVerb(saves)} ${duration(Math.abs(saves.microseconds))}`;
 }
 

@@ -1,6 +1,7 @@
 /** Intervals in text: without signs that a reader has to guess, and none in prose above what there is to save. */
 import { expect, it } from "vitest";
 import { lint } from "../../src/api/lint.ts";
+import { changeRange } from "../../src/ir/format.ts";
 import { claimText, shareOfText } from "../../src/report/share.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
@@ -36,7 +37,16 @@ it.each([
   [{ microseconds: -1.5, low: -3, high: -1 }, "costs 1.5 µs, 1 % of 150 µs"],
   [{ microseconds: 1.5, low: -3, high: 2 }, "may save 1.5 µs, 1 % of 150 µs"],
   [{ microseconds: 1.5, low: 1, high: 2 }, "saves 1.5 µs, 1 % of 150 µs"],
+  [{ microseconds: 0, low: 0, high: 0 }, "saves nothing, 0 %"],
 ])("%j is told as what it is", (ends, text) => {
   const saves = { ...ends, share: ends.microseconds / 150, of: 100 };
   expect(`${claimText(saves)}, ${shareOfText(saves)}`).toBe(text);
+});
+
+it.each([
+  [{ low: 0, high: 0 }, "no difference"],
+  [{ low: -1e-8, high: 1e-8 }, "no difference"],
+  [{ low: 0, high: 2 }, "up to 2 µs less"],
+])("the range of %j reads as what it is", (ends, text) => {
+  expect(changeRange(ends, 100)).toBe(text);
 });

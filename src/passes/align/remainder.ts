@@ -87,14 +87,14 @@ export function explainer({
             product,
             component,
             paying(),
-            (whole) => tooLittle(component, whole, pricing, told),
+            (whole, padding) => tooLittle(padding, whole, pricing, told),
             accountOf,
           )
         : otherAxis;
     for (const solved of [paying, atEnds]) {
       const unsure = solved().of(product);
       if (unsure?.isUncertain === true)
-        return asPart(product, unsure, solved(), (whole) => mayBeNothing(unsure, whole, told));
+        return asPart(product, unsure, solved(), (whole, padding) => mayBeNothing(padding, whole, told));
     }
     if (atEnds().isPadded(product)) {
       const lack = pricing.cannotPad(product.sizes.dtype);
@@ -159,11 +159,12 @@ function asPart(
   product: CostedProduct,
   component: Component,
   solved: Together,
-  reasonOf: (whole: Whole) => Reason,
+  reasonOf: (whole: Whole, padding: string) => Reason,
   accountOf?: RemainderInput["accountOf"],
 ): Reason {
   const whole = accountOf?.(product) ?? solved.wholeOf(component);
-  return { ...reasonOf(whole), whole, padded: solved.paddedIn(component, product) };
+  const padding = paddingText(solved.padsHowMany(component));
+  return { ...reasonOf(whole, padding), whole, padded: solved.paddedIn(component, product) };
 }
 
 const elsewhere: Reason = {
@@ -178,14 +179,13 @@ const otherAxis: Reason = {
 };
 
 /** What a reason's figures are of: of all products that are padded together, where these are several. */
-function paddingText({ products: { length: count } }: Component): string {
+function paddingText(count: number): string {
   return count > 1
     ? `padding ${count} products together, with what it costs around them,`
     : "padding, with what it costs around it,";
 }
 
-function mayBeNothing(component: Component, { microseconds }: Whole, told: RemainderInput["told"]): Reason {
-  const does = paddingText(component);
+function mayBeNothing(does: string, { microseconds }: Whole, told: RemainderInput["told"]): Reason {
   const saves = `is predicted to ${microseconds < 0 ? "cost" : "save"} ${duration(Math.abs(microseconds))}`;
   const message =
     told === undefined
@@ -195,7 +195,7 @@ function mayBeNothing(component: Component, { microseconds }: Whole, told: Remai
 }
 
 function tooLittle(
-  component: Component,
+  does: string,
   { microseconds }: Whole,
   { leastMicroseconds, modelMicroseconds }: Pricing,
   told: RemainderInput["told"],
@@ -204,11 +204,11 @@ function tooLittle(
   if (told !== undefined) {
     const part = partOf(Math.abs(microseconds), told.pricing.modelMicroseconds);
     const saves = `${microseconds < 0 ? "costs" : "saves"} ${part} of the model's time`;
-    const message = `in ${told.decidedIn} below --min-saving; as stored ${paddingText(component)} ${saves}`;
+    const message = `in ${told.decidedIn} below --min-saving; as stored ${does} ${saves}`;
     return { kind: "min-saving", message };
   }
   const [share, least] = [microseconds, leastMicroseconds].map((time) => partOf(time, modelMicroseconds));
-  const message = `below --min-saving: ${paddingText(component)} saves ${share} of the model's time, less than ${least}`;
+  const message = `below --min-saving: ${does} saves ${share} of the model's time, less than ${least}`;
   return { kind: "min-saving", message };
 }
 

@@ -16,6 +16,8 @@ interface Place {
   readonly work: MeasuredWork;
 }
 
+const unpadded: ReadonlyMap<Atom, number> = new Map();
+
 export class Together {
   readonly #place: Place;
   readonly #pricing: Pricing;
@@ -62,6 +64,17 @@ export class Together {
     const whole = { microseconds: told?.savedBy(component.proposed) ?? component.savesMicroseconds };
     this.#wholes.set(component, whole);
     return whole;
+  }
+
+  /** Products that the component would have at other sizes: an axis may be of many more. */
+  padsHowMany(component: Component): number {
+    const isPadded = (product: CostedProduct) =>
+      JSON.stringify(this.paddedIn(component, product)) !== JSON.stringify(this.#asItIs(product));
+    return component.products.filter(isPadded).length;
+  }
+
+  #asItIs(product: CostedProduct): ProductWork<number> | undefined {
+    return paddedWork(product, this.#place.relations, unpadded, this.#pricing.bindings);
   }
 
   /** The product as the component would have it. */

@@ -1,6 +1,6 @@
 /** @file What is found in a model: an entry a cause, with its figures, its places, the graph around it, and what mends it. */
 
-import { counted, duration, savingRange, significant } from "../../ir/format.ts";
+import { counted, duration, readsAsNothing, savingRange, significant } from "../../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport, Severity } from "../../lint/result.ts";
 import { type Entry, entriesOf, moreText, unlistedOf } from "../entries.ts";
 import type { RenderOptions } from "../render.ts";
@@ -82,7 +82,8 @@ function factsMarkup(group: FindingGroup, model: ModelReport, { docs }: RenderOp
   const rows: (readonly [string, Markup | string])[] = [
     ["Rule", hasPage ? html`<a href="#rule-${code}">${ruleTitle(code, rule)}</a>` : ruleTitle(code, rule)],
   ];
-  if (saves !== null) {
+  if (saves !== null && readsAsNothing(saves)) rows.push(["Saves", "nothing"]);
+  else if (saves !== null) {
     const verb = claimVerb(saves);
     rows.push([
       `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`,
