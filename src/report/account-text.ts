@@ -1,7 +1,15 @@
 /** @file A model's account in the terminal: what it takes as exported, and after each step that could be taken. */
 
 import { asksForMore, asStoredNotice } from "../ir/fix-command.ts";
-import { duration, durationRange, isEither, noInterval, percent, savingRange } from "../ir/format.ts";
+import {
+  duration,
+  durationRange,
+  isEither,
+  noInterval,
+  percent,
+  readsAsNothing,
+  savingRange,
+} from "../ir/format.ts";
 import { belowThreshold, unreachedHalf } from "../ir/unreached-half.ts";
 import type { AccountStep, AccountStepName, ModelReport, WrittenSaving } from "../lint/result.ts";
 
@@ -330,14 +338,15 @@ interface Claim {
 /** Without a range where nothing changes, which is no prediction. */
 function claimParts(saved: Saved, unsure = false): Claim {
   const { microseconds, low, high, of } = saved;
-  if (low === 0 && high === 0) return { verb: asLong };
+  if (readsAsNothing(saved)) return { verb: asLong };
   const range = savingRange(saved, of);
   if (Math.abs(microseconds) < nothing && low <= 0 && high >= 0) return { verb: asLong, range };
   const isCost = microseconds < 0;
   const claim = isCost ? "costs" : "saves";
   const isSure = (isCost ? -high : low) > 0 && !unsure;
   const verb = isSure || microseconds === 0 ? claim : isCost ? "may cost" : "may save";
-  return { verb, range };
+  // It is not the interval that makes the claim unsure: what does stands in the last column.
+  return { verb, range: unsure && low > 0 && range !== noInterval ? `${range} by itself` : range };
 }
 
 /** `of` what takes so many microseconds before. */

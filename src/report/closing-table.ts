@@ -1,5 +1,5 @@
 /** @file The table that closes a report of several models: a line each, the worst first. */
-import { counted, printable, shortened } from "../ir/format.ts";
+import { counted, duration, printable, shortened } from "../ir/format.ts";
 import type { ModelReport, Severity } from "../lint/result.ts";
 import { basisColumn, isMixed } from "./basis-column.ts";
 import type { Palette } from "./color.ts";
@@ -54,6 +54,24 @@ function known({ nodes }: ModelReport, count: number): string {
   return nodes === 0 ? "" : String(count);
 }
 
+/**
+ * Said under the table where a file ends behind what it is predicted: that is of kernels in half alone, and files have Casts, or no command is sure to gain
+ * by half.
+ */
+export function afterAllNote(models: readonly ModelReport[]): string | undefined {
+  const isBehind = models.some((model) => {
+    const standing = standingOf(model);
+    return (
+      standing !== undefined &&
+      duration(standing.afterAll) !== duration(standing.now) &&
+      standing.afterAll > standing.now
+    );
+  });
+  return isBehind
+    ? "after all may exceed predicted: files in half have Casts, and half that no command is sure to gain by is left out"
+    : undefined;
+}
+
 /** Lines, a title first. */
 export function closingTable(models: readonly ModelReport[], palette: Palette): string[] {
   const shown = worstFirst(models).slice(0, mostRows);
@@ -68,7 +86,9 @@ export function closingTable(models: readonly ModelReport[], palette: Palette): 
   ).map((line, row) => `  ${row === 0 ? palette.bold(line) : line}`);
   const left = models.length - shown.length;
   const rest = left > 0 ? [`  ${palette.dim(`${counted(left, "more line")}: -f json has all of them`)}`] : [];
-  return [`${modelsText(models)}, the worst first`, ...lines, ...rest];
+  const note = afterAllNote(shown);
+  const notes = note === undefined ? [] : [`  ${palette.dim(note)}`];
+  return [`${modelsText(models)}, the worst first`, ...lines, ...rest, ...notes];
 }
 
 export function worstFirst(models: readonly ModelReport[]): ModelReport[] {

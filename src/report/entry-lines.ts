@@ -1,5 +1,5 @@
 /** @file An entry in the terminal: what is wrong, where, what it takes, and what to do. */
-import { printable, savingRange } from "../ir/format.ts";
+import { printable, readsAsNothing, savingRange } from "../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
 import { storedLayout } from "./account-text.ts";
 import type { Palette } from "./color.ts";
@@ -48,7 +48,7 @@ function isSame(origin: string, node: string): boolean {
 
 /** `15 % of 50.7 µs (4.17 to 13.6 µs)`. */
 function shareText({ saves }: FindingGroup, { detail }: ViewOptions): string {
-  if (saves === null) return "";
+  if (saves === null || readsAsNothing(saves)) return "";
   if (detail === "brief") return `${shareOfText(saves)}${storedText(saves)}`;
   return `${shareOfText(saves)} (${savingRange(saves, saves.of)})${storedText(saves)}`;
 }
@@ -57,6 +57,14 @@ function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette
   const { fix, fixCommand, left, setting } = group;
   if (setting !== undefined) return `with ${setting.option}${storedLayout(group, account)}`;
   if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedLayout(group, account);
-  if (fix !== "none") return "no fix is sure to gain";
+  if (fix !== "none")
+    return isSureWithMore(account) ? "no fix is sure to gain by it alone" : "no fix is sure to gain";
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
+}
+
+/** Whether the account names a file in half that is sure to gain, by what else is in it. */
+function isSureWithMore(account: ModelReport["account"]): boolean {
+  return account.some(
+    ({ step, command, written }) => step === "kept" && command !== undefined && (written?.low ?? 0) > 0,
+  );
 }

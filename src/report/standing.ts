@@ -88,5 +88,5 @@ export function bestStepText({ account }: Pick<ModelReport, "account">): string 
 function stepText(step: AccountStep, account: readonly AccountStep[], verb: string): string {
   const [name] = accountCells(step, account);
   const figures = `${duration(step.saves?.microseconds ?? 0)}, ${percent(shareOf(step, account) ?? 0)}`;
-  return `${name} ${verb}${figures}${countedIn.has(step.step) ? " (counted in)" : ""}`;
+  return `${name} ${verb}${figures}${countedIn.has(step.step) ? " (counted in predicted)" : ""}`;
 }

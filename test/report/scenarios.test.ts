@@ -55,15 +55,15 @@ describe("where a model stands", () => {
   });
 
   test("has a step that saves most; of one that is counted in already it is said", () => {
-    expect(bestStepText(of(account))).toBe("in FP16 200 µs, 50 % (counted in)");
+    expect(bestStepText(of(account))).toBe("in FP16 200 µs, 50 % (counted in predicted)");
     expect(bestStepText(of(account.filter(({ step }) => step !== "precision")))).toBe(
       "by its author 70 µs, 18 %",
     );
     expect(bestStepText(of(accountOf(["exported", 400], ["precision", 100], ["kept", 120])))).toBe(
-      "in FP16 300 µs, 75 % (counted in)",
+      "in FP16 300 µs, 75 % (counted in predicted)",
     );
     expect(bestStepText(of(accountOf(["exported", 400], ["precision", 390], ["kept", 300])))).toBe(
-      "in FP16 10 µs, 2.5 % (counted in)",
+      "in FP16 10 µs, 2.5 % (counted in predicted)",
     );
     expect(bestStepText(of(accountOf(["exported", 400])))).toBe("");
   });
@@ -74,7 +74,7 @@ describe("where a model stands", () => {
         step.step === "precision" ? { ...step, unsure: true as const } : step,
       );
     expect(bestStepText(of(unsure(100)))).toBe(
-      "by its author 20 µs, 20 %; in FP16 may save 300 µs, 75 % (counted in)",
+      "by its author 20 µs, 20 %; in FP16 may save 300 µs, 75 % (counted in predicted)",
     );
     expect(bestStepText(of(unsure(370)))).toBe("by its author 20 µs, 5.4 %");
   });

@@ -45,7 +45,8 @@ describe("half that is sure to gain, and whose command nobody is told", () => {
   ])("names the threshold, and no doubt: %s", (_, account, threshold) => {
     expect(unreachedText(account)).toContain(`no command gains ${threshold} by FP16, `);
     const unsure: AccountStep = { ...half, unsure: true, saves: { ...saves, low: 1 } };
-    const [, , , way] = accountCells(unsure, [exported, unsure, ...account.slice(2)]);
+    const [, , saved, way] = accountCells(unsure, [exported, unsure, ...account.slice(2)]);
+    expect(saved).toMatch(/^may save .* by itself\)$/);
     expect(way).toBe(`without Casts: with them the file saves less than ${threshold}`);
   });
 

@@ -83,3 +83,10 @@ describe("what --min-saving hides", () => {
     expect(countedNotes(shown).join()).not.toContain("lower --min-saving");
   });
 });
+
+it("half that is sure to gain with safe fixes alone says so at its finding, as its step does", async () => {
+  const report = await lint(zooModel("swin_tiny"), { stack: "ort-cuda-nhwc", verbose: true });
+  const text = renderText(reportOf([report], "1"), { ...options, verbose: true });
+  expect(text).toContain(", sure with what follows");
+  expect(text).toContain("; no fix is sure to gain by it alone");
+});

@@ -4,7 +4,7 @@ import { compact, counted, duration, percent } from "../../ir/format.ts";
 import type { ModelReport } from "../../lint/result.ts";
 import { predictedIn } from "../account-text.ts";
 import { budgetText } from "../budget-text.ts";
-import { closingColumns, worstFirst } from "../closing-table.ts";
+import { afterAllNote, closingColumns, worstFirst } from "../closing-table.ts";
 import { countedNotes } from "../entries.ts";
 import { profileNotes, tensorCoreText, timeNote, whereText } from "../profile-text.ts";
 import type { RenderOptions } from "../render.ts";
@@ -48,6 +48,7 @@ export function modelsMarkup(models: readonly ModelReport[], options: RenderOpti
 
 function tableMarkup(models: readonly ModelReport[]): Markup {
   const columns = closingColumns(models);
+  const note = afterAllNote(models);
   const rows = models.map(
     (model, index) =>
       html`<tr>${columns.map(({ text, alignment }, at) => {
@@ -61,7 +62,7 @@ function tableMarkup(models: readonly ModelReport[]): Markup {
 <div class="scroll" tabindex="0" role="group" aria-label="Models"><table class="models"><thead><tr>${columns.map(
     ({ title, alignment }) =>
       html`<th scope="col"${alignment === "right" ? html` class="num"` : ""}>${title}</th>`,
-  )}</tr></thead><tbody>${rows}</tbody></table></div></section>`;
+  )}</tr></thead><tbody>${rows}</tbody></table></div>${note === undefined ? "" : html`<p class="dim">${note}</p>`}</section>`;
 }
 
 interface Section {
