@@ -71,8 +71,8 @@ function coveredBy({ product, work, transposes, passes }: PatchConvolution, cont
   const { scope, node } = product;
   // Who chooses the layout and moves no Transpose has none to lose, as where convolutions are in NHWC already.
   const isApart = context.choosesLayout ? !context.target.stack.cancelsTransposes : work.layout === "nhwc";
-  const nodes = [node, ...(isApart ? [] : (transposes ?? [])), ...passes.nodes];
-  return nodes.map((each) => ({ node: each, scope }));
+  const nodes = [node, ...(isApart ? [] : (transposes ?? []))];
+  return [...nodes.map((each) => ({ node: each, scope })), ...passes.sites];
 }
 
 function savingOf(patches: PatchConvolution, covers: readonly Site[], context: LintContext): Saving {

@@ -6,7 +6,7 @@ import { DisjointSets } from "../ir/disjoint-sets.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { traitsOf } from "../ops/ask.ts";
 import { ConstantValues } from "../workload/constants.ts";
-import { crosses } from "../workload/turned-layout.ts";
+import { crosses } from "../workload/wanted-layout.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { ProductIndex, patternOf } from "./graph.ts";
 

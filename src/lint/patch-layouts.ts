@@ -8,12 +8,13 @@ import { bindWork, type Work } from "../ops/work.ts";
 import { choosesLayout, type Turned, turnedLayout } from "../workload/turned-layout.ts";
 import { sizesOf } from "../workload/values.ts";
 import type { LintContext } from "./context.ts";
+import type { Site } from "./rule.ts";
 
 /** What one of them has around it, and the nodes for which that is run. */
 export interface PassesAround {
   readonly before: readonly Work<number>[];
   readonly after: readonly Work<number>[];
-  readonly nodes: readonly Node[];
+  readonly sites: readonly Site[];
 }
 
 /** A convolution that becomes a product, and the Transposes that go with it; none are known to where its image is read as the file has it. */
@@ -22,7 +23,7 @@ export interface AsRows {
   readonly transposes: readonly Node[] | undefined;
 }
 
-export const noPasses: PassesAround = { before: [], after: [], nodes: [] };
+export const noPasses: PassesAround = { before: [], after: [], sites: [] };
 
 /** Of convolutions of one graph that become products together, by node; where several do, a pass is of the one before it. */
 export function passesAround(
@@ -45,7 +46,11 @@ export function passesAround(
   for (const node of scope.graph.nodes) {
     if (asRows.has(node)) owner = node;
     if (owner === undefined || gone.has(node) || !differs(node, before, after)) continue;
-    push(changed, owner, { before: passesOf(node, before), after: passesOf(node, after), nodes: [node] });
+    push(changed, owner, {
+      before: passesOf(node, before),
+      after: passesOf(node, after),
+      sites: [{ node, scope }],
+    });
   }
   return (node) => together(changed.get(node) ?? []);
 }
@@ -71,6 +76,6 @@ function together(parts: readonly PassesAround[]): PassesAround {
   return {
     before: parts.flatMap(({ before }) => before),
     after: parts.flatMap(({ after }) => after),
-    nodes: parts.flatMap(({ nodes }) => nodes),
+    sites: parts.flatMap(({ sites }) => sites),
   };
 }

@@ -1,5 +1,6 @@
 /** @file Convolutions over patches that do not overlap: each is one product over reordered elements. */
 import { intsAttributeIn } from "../facts/attributes.ts";
+import { siteOf } from "../facts/nhwc-body.ts";
 import { groupBy } from "../ir/group.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isReshaping, permutationOf } from "../ops/ask.ts";
@@ -10,6 +11,7 @@ import { ConstantValues } from "../workload/constants.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { isQuantized } from "./formats.ts";
 import { type AsRows, noPasses, type PassesAround, passesAround } from "./patch-layouts.ts";
+import type { Site } from "./rule.ts";
 
 export interface PatchProduct {
   readonly gemm: GemmWork<number>;
@@ -100,16 +102,21 @@ export function patchConvolutions(context: LintContext): PatchConvolution[] {
       ? []
       : [{ ...patches, product, work, transposes: transposesToLast(product) }];
   });
-  const byScope = groupBy(found, ({ product }) => product.scope);
+  const byScope = groupBy(found, (each) => siteIn(each).scope);
   const passesIn = new Map(
     [...byScope].map(([scope, all]) => [scope, passesAround(all.map(rowsOf), scope, context)]),
   );
   return found.map((each) => {
-    const { node, scope } = each.product;
+    const { node, scope } = siteIn(each);
     return { ...each, passes: passesIn.get(scope)?.(node) ?? noPasses };
   });
 }
 
-function rowsOf({ product, transposes }: Omit<PatchConvolution, "passes">): AsRows {
-  return { node: product.node, transposes };
+function rowsOf(patches: Omit<PatchConvolution, "passes">): AsRows {
+  return { node: siteIn(patches).node, transposes: patches.transposes };
+}
+
+/** What is around it is around its call, where the file spells NHWC. */
+function siteIn({ product }: Omit<PatchConvolution, "passes">): Site {
+  return siteOf(product.node, product.scope);
 }

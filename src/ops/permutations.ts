@@ -1,5 +1,22 @@
 /** @file Transposes that only move the channel axis. */
 
+/** Where an image's channels are: last, or the second axis. */
+export type ChannelPlace = "last" | "second";
+
+export const otherPlace = { last: "second", second: "last" } as const;
+
+/** Whether a Transpose moves the channels there, and nothing else. */
+export const movesTo: Readonly<Record<ChannelPlace, (perm: readonly number[]) => boolean>> = {
+  last: movesToLast,
+  second: movesToSecond,
+};
+
+/** The order of so many axes that does. */
+export const orderTo: Readonly<Record<ChannelPlace, (rank: number) => number[]>> = {
+  last: toLast,
+  second: toSecond,
+};
+
 /** [0, 2, 3, 1], and [0, 2, 1] behind a Reshape that folds the spatial axes. */
 export function movesToLast(perm: readonly number[]): boolean {
   const rank = perm.length;

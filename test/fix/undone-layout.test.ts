@@ -31,8 +31,10 @@ const convolutions = folder.write(
 const inNhwc = path.join(path.dirname(convolutions), "nhwc.onnx");
 const written = await fix(convolutions, { ...named, output: inNhwc });
 
-/** Operators that ONNX Runtime runs of a file, in order, before any provider takes nodes. */
-async function runBy(level: "disabled" | "basic", file: string): Promise<string[]> {
+type Level = "disabled" | "basic";
+
+/** The file of what ONNX Runtime has of one before any provider takes nodes. */
+async function optimize(level: Level, file: string): Promise<string> {
   const optimized = path.join(path.dirname(convolutions), "optimized.onnx");
   const session = await ort.InferenceSession.create(file, {
     executionProviders: ["cpu"],
@@ -41,7 +43,12 @@ async function runBy(level: "disabled" | "basic", file: string): Promise<string[
     logSeverityLevel: 4,
   });
   await session.release();
-  using opened = modelFromBytes(readFileSync(optimized));
+  return optimized;
+}
+
+/** Operators that ONNX Runtime runs of a file, in order. */
+async function runBy(level: Level, file: string): Promise<string[]> {
+  using opened = modelFromBytes(readFileSync(await optimize(level, file)));
   return opened.graph.nodes.map(({ opType }) => opType);
 }
 
@@ -62,19 +69,6 @@ const mixed = folder.write(
   }),
 );
 
-describe("NHWC that is written around what knows NCHW alone", async () => {
-  const output = path.join(path.dirname(mixed), "mixed-nhwc.onnx");
-  await fix(mixed, { ...named, output });
-  it.each(["ort-cuda", "ort-cuda-nhwc"] as const)(
-    "takes on %s what the file before it takes",
-    async (stack) => {
-      const [before, after] = [await lint(mixed, { stack }), await lint(output, { stack })];
-      expect(after.predicted.microseconds).toBeCloseTo(before.predicted.microseconds, 9);
-      expect((await compare(mixed, output, { stack })).verdict).not.toMatch(/faster|slower/);
-    },
-  );
-});
-
 /** What goes over an image's positions is within the NHWC that is written, and behind what a provider turns. */
 const averaged = folder.write(
   "averaged.onnx",
@@ -85,6 +79,55 @@ const averaged = folder.write(
     graph.output(graph.node("ReduceMean", [image], { axes: [2, 3], keepdims: 0 }));
   }),
 );
+
+/** Rows of an image, and back, beside the image, as attention in a U-Net is. */
+const beside = folder.write(
+  "beside.onnx",
+  model({ name: "beside", opset: 17 }, (graph) => {
+    const pads = [1, 1, 1, 1];
+    const conv = (x: string) => graph.node("Conv", [x, weight(graph, [64, 64, 3, 3])], { pads });
+    const image = conv(graph.input("x", [1, 64, 28, 28]));
+    const up = graph.node("Resize", [image, "", graph.weight([4], { values: [1, 1, 2, 2] })], {
+      mode: "nearest",
+    });
+    const last = graph.node("Transpose", [up], { perm: [0, 2, 3, 1] });
+    const ones = graph.weight([64], { values: new Array<number>(64).fill(1) });
+    const rows = graph.node("LayerNormalization", [last, ones], { axis: -1 });
+    const second = graph.node("Transpose", [rows], { perm: [0, 3, 1, 2] });
+    const shape = graph.weight([3], { dtype: "int64", values: [1, 64, 56 * 56] });
+    graph.output(graph.node("Reshape", [graph.node("Add", [second, conv(up)]), shape]));
+  }),
+);
+
+describe("NHWC that is written around what knows NCHW alone", async () => {
+  const files: (readonly [before: string, after: string])[] = [];
+  for (const before of [mixed, averaged, beside]) {
+    const after = before.replace(".onnx", "-nhwc.onnx");
+    await fix(before, { ...named, output: after });
+    files.push([before, after]);
+  }
+  it.each(["ort-cuda", "ort-cuda-nhwc"] as const)(
+    "takes on %s what the file before it takes",
+    async (stack) => {
+      for (const [before, after] of files) {
+        const [own, written] = [await lint(before, { stack }), await lint(after, { stack })];
+        expect(written.predicted.microseconds).toBeCloseTo(own.predicted.microseconds, 9);
+        expect((await compare(before, after, { stack })).verdict).not.toMatch(/faster|slower/);
+      }
+    },
+  );
+
+  it("takes what ONNX Runtime's own file of it takes, where prefer_nhwc turns that", async () => {
+    const stack = "ort-cuda-nhwc";
+    for (const [before, after] of files) {
+      const [own, theirs] = [
+        await lint(before, { stack }),
+        await lint(await optimize("basic", after), { stack }),
+      ];
+      expect(theirs.predicted.microseconds).toBeCloseTo(own.predicted.microseconds, 9);
+    }
+  });
+});
 
 describe("NHWC of which something is left", () => {
   it.each(["ort-cuda", "ort-cuda-nhwc"] as const)(

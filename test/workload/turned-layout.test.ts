@@ -89,6 +89,28 @@ describe("on ort-cuda-nhwc", () => {
     expect(turned(rows)).toEqual(["for Conv", "Conv", "for Reshape", "Transpose", "Softmax"]);
   });
 
+  it("a pass is undone by a Transpose of the file's, is one with it, or is shared", () => {
+    const scores = (graph: GraphBuilder, x: string, order: readonly number[]) =>
+      graph.node("Softmax", [reordered(graph, x, order)], { axis: -1 });
+    const beside =
+      (order: readonly number[], more: Build = (_, other) => other): Build =>
+      (graph, x) => {
+        const undo = order.map((_, axis) => order.indexOf(axis));
+        const other = reordered(graph, scores(graph, x, order), undo);
+        const sum = graph.node("Add", [conv(graph, x), more(graph, other)]);
+        return shaped(graph, sum, [2, 64, 784]);
+      };
+    const behind = ["Conv", "Add", "for Reshape"];
+    expect(turned(beside(toLast))).toEqual(["Transpose", "Softmax", ...behind]);
+    const apart = ["Transpose", "Softmax", "Transpose", "for Conv"];
+    expect(turned(beside([0, 3, 2, 1]))).toEqual([...apart, ...behind]);
+    const readTwice = beside(toLast, (graph, other) => {
+      graph.output(shaped(graph, other, [2, 64, 784]));
+      return other;
+    });
+    expect(turned(readTwice)).toEqual(["Transpose", "Softmax", "Transpose", ...behind]);
+  });
+
   it("spelling it out costs and saves nothing", () => {
     const spelled: Build = (graph, x) => conv(graph, reordered(graph, reordered(graph, x, toLast), toSecond));
     const [one, other] = [spelled, conv].map((build) => pricedBy(build, "ort-cuda-nhwc").timeline);
