@@ -24,7 +24,7 @@ import { defineRule } from "../src/lint/rule.ts";
  *
  * ## Use instead
  * ```onnx
- * masked = Where(mask, scores, -65504)
+ * masked = Where(mask, scores, -32752)  # half of the largest: a score beside it stays finite
  * norm = RMSNormalization(x, scale)     # or keep Pow to Sqrt in FP32
  * ```
  *
@@ -44,7 +44,7 @@ export default defineRule({
   fix: "none",
   saves: "nothing",
   messages: {
-    mask: "mask of {value} (at {op}, {count} times) becomes -inf in half, NaN where it meets 0 or fills a row: use -65504",
+    mask: "mask of {value} (at {op}, {count} times) becomes -inf in half, NaN where it meets 0 or fills a row: use -32752, to which scores add without overflow",
     overflow: "constant {value} (at {op}, {count} times) is beyond ±65504: infinite in half; keep it in FP32",
     flush: "constant {value} (at {op}, {count} times) rounds to 0 in half; keep it in FP32",
     subnormal:

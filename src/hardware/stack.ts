@@ -50,6 +50,16 @@ export interface LayoutSetting {
   readonly stack: StackId;
 }
 
+/** What its user sets, and no file has. */
+export interface StackSettings {
+  /** By which it computes a file of FP32 in half as it is. */
+  readonly half?: Readonly<Record<"fp16" | "bf16", string>>;
+  /** By which products of FP32 are multiplied in TF32, where they are not by default. */
+  readonly tf32?: string;
+  /** By which it runs a model as a CUDA graph, as all times are of, where one with If or Loop does not run so. */
+  readonly straightGraph?: string;
+}
+
 /** The stack takes NHWC itself, whatever the file has. */
 export interface ChosenLayout {
   /** Of which convolutions, by their spatial axes. */
@@ -93,6 +103,7 @@ export interface Stack {
   readonly inlines: Readonly<Record<string, true>>;
   /** What FP32 values are multiplied in where nobody asks for anything else. */
   readonly float32: { readonly products: Float32Math; readonly convolutions: Float32Math };
+  readonly settings: StackSettings;
   readonly fuses: Fusion;
   /**
    * Microseconds that a kernel of a model takes longer than by itself, again and again: code and operands are not where they were. Of

@@ -14,6 +14,7 @@ export type {
   LayoutSetting,
   Stack,
   StackId,
+  StackSettings,
 } from "./stack.ts";
 
 const inTf32 = { products: "tf32", convolutions: "tf32" } as const;
@@ -35,6 +36,9 @@ const ortAttention: AttentionSupport = {
   ...cudnnAttention,
   otherwise: "com.microsoft's MultiHeadAttention",
 };
+
+/** Its documentation of CUDA graphs: models with control-flow operators are not captured. */
+const ortSettings = { straightGraph: "enable_cuda_graph" } as const;
 
 const noFloat8 = { formats: [], convolutions: false } as const;
 
@@ -84,6 +88,7 @@ const rows = {
     dropsIdle: true,
     inlines: ortInlines,
     float32: inTf32,
+    settings: ortSettings,
     fuses: ortFusion,
     betweenKernels: 0,
     comparedIn: null,
@@ -105,6 +110,7 @@ const rows = {
     dropsIdle: true,
     inlines: ortInlines,
     float32: inTf32,
+    settings: ortSettings,
     fuses: ortFusion,
     betweenKernels: 0,
     comparedIn: null,
@@ -126,6 +132,7 @@ const rows = {
     dropsIdle: false,
     inlines: {},
     float32: inTf32,
+    settings: { half: { fp16: "trtexec --fp16", bf16: "trtexec --bf16" } },
     fuses: fusesAll,
     betweenKernels: 0,
     comparedIn: null,
@@ -149,6 +156,7 @@ const rows = {
     dropsIdle: false,
     inlines: {},
     float32: asPyTorch,
+    settings: { tf32: 'torch.set_float32_matmul_precision("high")' },
     fuses: {
       ...fusesAll,
       attention: false,
@@ -179,6 +187,7 @@ const rows = {
     dropsIdle: false,
     inlines: {},
     float32: inFp32,
+    settings: {},
     fuses: {
       bias: false,
       activation: false,
@@ -210,6 +219,7 @@ const rows = {
     dropsIdle: false,
     inlines: {},
     float32: inFp32,
+    settings: {},
     fuses: { ...fusesAll, float8: { formats: ["float8e4m3fn", "float8e5m2"], convolutions: false } },
     betweenKernels: 0,
     comparedIn: "bench/results/truth-runtime.md",

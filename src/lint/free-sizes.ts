@@ -1,6 +1,6 @@
 /** @file What the stack joins only where sizes are bound: the account prices symbols as if they were, which is advice as well. */
 import { openSymbols } from "../ir/assumed.ts";
-import { duration } from "../ir/format.ts";
+import { counted, duration } from "../ir/format.ts";
 import { type LeftApart, leftApart } from "../workload/written-free.ts";
 import type { LintContext } from "./context.ts";
 import type { NoticeReport } from "./result.ts";
@@ -17,6 +17,7 @@ export function freeSizeNotices(
   if (time === 0 || context.share(time) < minSaving) return [];
   const names = openSymbols([...facts.symbols], Object.fromEntries(bindings));
   const kernels = apart.reduce((sum, { runs }) => sum + runs, 0);
-  const message = `left free, ${names.join(", ")} ${names.length > 1 ? "keep" : "keeps"} ONNX Runtime from joining biases and factors with products: ${kernels} kernels, ${duration(time)} more than is told here; give the session a free dimension override, or export fixed sizes`;
+  const [verb, it] = names.length > 1 ? ["cost", "them"] : ["costs", "it"];
+  const message = `left free, ${names.join(", ")} ${verb} ONNX Runtime ${counted(kernels, "kernel")} more (${duration(time)}): override ${it} in the session, or export fixed`;
   return [{ code: "free-sizes", message }];
 }

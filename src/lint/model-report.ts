@@ -18,6 +18,7 @@ import { elsewhereNotices, noticesOf } from "./notices.ts";
 import { otherLayoutNotices } from "./other-layout.ts";
 import type { ModelReport, NoticeReport } from "./result.ts";
 import type { LintSettings } from "./run.ts";
+import { settingNotices } from "./setting-notices.ts";
 import type { Suppressed } from "./suppressed.ts";
 import { surroundingsOf } from "./surroundings.ts";
 
@@ -81,6 +82,7 @@ export function assemble(
     notices: [
       ...settings.notices.map((notice) => withHalfUnread(notice, { account, half })),
       ...noticesOf(context.workload, target, half),
+      ...settingNotices(context, target, settings),
       ...freeSizeNotices(context, settings),
       ...otherLayoutNotices(context, target, account, settings),
       ...elsewhereNotices(context.decision?.slowerElsewhere),
@@ -102,7 +104,7 @@ function withHalfUnread(
   if (notice.code !== "weights-missing" || !isDecided) return notice;
   return {
     ...notice,
-    message: `${notice.message}, but FP16 is told as if all of them were in its range: where some are not, more stays FP32 and less is saved`,
+    message: `${notice.message}, and FP16 is told as if all were in its range`,
   };
 }
 

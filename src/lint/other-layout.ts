@@ -3,7 +3,7 @@ import { layoutSettingOf, stacks } from "../hardware/stacks.ts";
 import type { Target } from "../hardware/target.ts";
 import { isHalf } from "../ir/fix-command.ts";
 import { counted, duration, savingRange } from "../ir/format.ts";
-import { changeBetween } from "../workload/change.ts";
+import { changeBetween, type WorkloadChange } from "../workload/change.ts";
 import { pricedAt, pricedOn } from "../workload/priced-at.ts";
 import { productsInFile } from "../workload/product.ts";
 import type { Workload } from "../workload/workload.ts";
@@ -54,10 +54,13 @@ function togetherText(
   const isSure = account.some(({ step, saves }) => step === "precision" && (saves?.low ?? 0) > 0);
   if (!isHalf(precision) || isSure) return undefined;
   const stored = context.asStored();
-  const { saves } = changeBetween(stored, there, context.cost);
   const before = stored.timeline.microseconds;
-  if (!(saves.low > 0 && saves.microseconds >= minSaving * before)) return undefined;
-  return `${precision.toUpperCase()} is predicted to save ${duration(saves.microseconds)} of ${duration(before)} (${savingRange(saves, before)}, without Casts)`;
+  const turned = pricedOn(stored, there.target.stack, context.cost);
+  const isMuch = ({ saves }: WorkloadChange) => saves.low > 0 && saves.microseconds >= minSaving * before;
+  const both = changeBetween(stored, there, context.cost);
+  if (!isMuch(both) || !isMuch(changeBetween(turned, there, context.cost))) return undefined;
+  const { saves } = both;
+  return `${precision.toUpperCase()} is sure to gain, both together ${duration(saves.microseconds)} of ${duration(before)} (${savingRange(saves, before)}, without Casts)`;
 }
 
 function narrowText(

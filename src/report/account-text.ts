@@ -43,11 +43,18 @@ function toHalf(step: AccountStep, account: readonly AccountStep[]): string {
   return `${command}${castsIn === undefined ? "" : ", without Casts"}${mayBeNothing(step, account)}${sureWith(step, account)}`;
 }
 
-/** Of a step that may cost by itself, where the file that its command writes is sure to gain. */
-function sureWith({ saves, command }: AccountStep, account: readonly AccountStep[]): string {
+function sureWith(step: AccountStep, account: readonly AccountStep[]): string {
+  return sureTogether(step, account) === undefined ? "" : ", sure with what follows";
+}
+
+/** The command of a step that may cost by itself, where the file that it writes is sure to gain. */
+export function sureTogether(
+  { saves, command }: Pick<AccountStep, "saves" | "command">,
+  account: readonly AccountStep[],
+): string | undefined {
   const kept = account.find(({ step }) => step === "kept");
   const isSure = kept?.command === command && (kept?.written?.low ?? 0) > 0;
-  return isSure && saves !== null && saves.low <= 0 ? ", sure with what follows" : "";
+  return isSure && saves !== null && saves.low <= 0 ? command : undefined;
 }
 
 /** Why what is clear of 0 by itself is not claimed. */

@@ -1,7 +1,7 @@
 /** @file An entry in the terminal: what is wrong, where, what it takes, and what to do. */
-import { printable, readsAsNothing, savingRange } from "../ir/format.ts";
+import { printable, savingRange } from "../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
-import { storedLayout } from "./account-text.ts";
+import { storedLayout, sureTogether } from "./account-text.ts";
 import type { Palette } from "./color.ts";
 import { type Entry, moreText, originOf, originsOf } from "./entries.ts";
 import type { ViewOptions } from "./model-view.ts";
@@ -48,7 +48,7 @@ function isSame(origin: string, node: string): boolean {
 
 /** `15 % of 50.7 µs (4.17 to 13.6 µs)`. */
 function shareText({ saves }: FindingGroup, { detail }: ViewOptions): string {
-  if (saves === null || readsAsNothing(saves)) return "";
+  if (saves === null) return "";
   if (detail === "brief") return `${shareOfText(saves)}${storedText(saves)}`;
   return `${shareOfText(saves)} (${savingRange(saves, saves.of)})${storedText(saves)}`;
 }
@@ -57,14 +57,15 @@ function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette
   const { fix, fixCommand, left, setting } = group;
   if (setting !== undefined) return `with ${setting.option}${storedLayout(group, account)}`;
   if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedLayout(group, account);
-  if (fix !== "none")
-    return isSureWithMore(account) ? "no fix is sure to gain by it alone" : "no fix is sure to gain";
+  if (fix !== "none") return unsureFix(group, account);
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
 }
 
-/** Whether the account names a file in half that is sure to gain, by what else is in it. */
-function isSureWithMore(account: ModelReport["account"]): boolean {
-  return account.some(
-    ({ step, command, written }) => step === "kept" && command !== undefined && (written?.low ?? 0) > 0,
-  );
+/** What is not sure by itself may be a part of a file that is. */
+function unsureFix({ step }: FindingGroup, account: ModelReport["account"]): string {
+  const row = account.find((each) => each.step === step);
+  const command = row && sureTogether(row, account);
+  return command === undefined
+    ? "no fix is sure to gain"
+    : `not sure by itself; ${command} is sure to gain, with what follows`;
 }

@@ -31,7 +31,7 @@ export function headerLines(model: ModelReport, options: ViewOptions, palette: P
     counted(model.nodes, "node"),
     `${compact(model.parameters)} parameters`,
   ].filter((fact) => fact !== "");
-  const where = `${whereText(options.describeTarget(target), model)}, ${predictedIn(model)}`;
+  const where = `${whereText(options.describeTarget(target), model, options.detail === "brief")}, ${predictedIn(model)}`;
   const lines = [palette.dim(printable(facts.join(", "))), `${where}: ${timeText(model, palette)}`];
   if (predicted.microseconds > 0) lines.push(timeLine(model, options.detail));
   for (const line of budgetLines(model.budgets, palette)) lines.push(line);

@@ -24,9 +24,14 @@ export function tensorCoreText({
   return profile?.onCpu === true ? undefined : percent(predicted.tensorCoreShare);
 }
 
-/** What a time is of: the target, beside the CPU that ran it where that was one. */
-export function whereText(target: string, { profile }: Pick<ModelReport, "profile">): string {
-  return profile?.onCpu === true ? `a CPU's run, weighed for ${target}` : target;
+/** What a time is of: the target, beside the CPU that ran it where that was one, and how launches follow one another where that is predicted. */
+export function whereText(
+  target: string,
+  { profile }: Pick<ModelReport, "profile">,
+  isBrief = false,
+): string {
+  if (profile === undefined) return isBrief ? target : `${target} in a CUDA graph`;
+  return profile.onCpu ? `a CPU's run, weighed for ${target}` : target;
 }
 
 /** What stands beside the model's time: its interval and what it rests on, or who measured it and where. */

@@ -35,7 +35,7 @@ describe.each(["ort-cuda", "inductor", "cudnn"] as const)("on %s", (stack) => {
     const without = await told(undefined, stack);
     const here = await told(tiny, stack);
     expect(here.report.account).not.toEqual(without.report.account);
-    expect(without.note).toContain("FP16 is told as if all of them were in its range");
+    expect(without.note).toContain("FP16 is told as if all were in its range");
   });
 
   it("says nothing of it where the file is asked about as it is stored", async () => {

@@ -43,6 +43,15 @@ test("text does not call a model clean whose time may half be saved", () => {
   expect(of(microseconds / 20)).toContain("no findings in 1 model\n");
 });
 
+test("text says what may be saved of what it would be saved from, which half leaves less of", () => {
+  const report = oneModel({ path: "clean.onnx", uncertain: { count: 2, microseconds: 900 } });
+  const [only] = report.models;
+  const exported = { ...only?.account[0], step: "exported", microseconds: 10_000 };
+  const models = report.models.map((each) => ({ ...each, account: [exported, ...each.account] }));
+  const text = renderText({ ...report, models } as typeof report, options);
+  expect(text).toContain("900 µs of 10 ms may be saved, or nothing");
+});
+
 test("text has no figure of findings that are predicted to save nothing", () => {
   const of = (microseconds: number) =>
     renderText(oneModel({ path: "cost.onnx", uncertain: { count: 1, microseconds } }), options);
