@@ -44,12 +44,12 @@ test("text does not call a model clean whose time may half be saved", () => {
 });
 
 test("text says what may be saved of what it would be saved from, which half leaves less of", () => {
-  const report = oneModel({ path: "clean.onnx", uncertain: { count: 2, microseconds: 900 } });
+  const report = oneModel({ path: "clean.onnx", uncertain: { count: 2, microseconds: 5000 } });
   const [only] = report.models;
   const exported = { ...only?.account[0], step: "exported", microseconds: 10_000 };
   const models = report.models.map((each) => ({ ...each, account: [exported, ...each.account] }));
   const text = renderText({ ...report, models } as typeof report, options);
-  expect(text).toContain("900 µs of 10 ms may be saved, or nothing");
+  expect(text).toContain("5 ms of 10 ms may be saved, or nothing");
 });
 
 test("text has no figure of findings that are predicted to save nothing", () => {
