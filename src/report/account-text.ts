@@ -189,13 +189,14 @@ function layoutWay(step: AccountStep, isBrief: boolean): string {
     : `${way}, without Casts`;
 }
 
-/** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, whose layout is told in half. */
-export function storedLayout(
+/** ` (as stored 236 µs → 202 µs)`: what a finding's command makes of a file that it leaves in FP32, of which half is told. */
+export function storedEnd(
   { step }: { readonly step: AccountStepName | null },
   account: readonly AccountStep[],
 ): string {
   const layout = step === "layout" ? account.find((each) => each.step === step) : undefined;
-  const times = layout === undefined ? undefined : otherTimes(layout);
+  const safeTimes = step === "safe" ? storedTimes(account) : undefined;
+  const times = layout === undefined ? safeTimes : otherTimes(layout);
   return times === undefined ? "" : ` (as stored ${times})`;
 }
 

@@ -1,7 +1,7 @@
 /** @file An entry in the terminal: what is wrong, where, what it takes, and what to do. */
 import { printable, savingRange } from "../ir/format.ts";
 import type { Finding, FindingGroup, ModelReport } from "../lint/result.ts";
-import { storedLayout, sureTogether } from "./account-text.ts";
+import { storedEnd, sureTogether } from "./account-text.ts";
 import type { Palette } from "./color.ts";
 import { type Entry, moreText, originOf, originsOf } from "./entries.ts";
 import type { ViewOptions } from "./model-view.ts";
@@ -55,8 +55,8 @@ function shareText({ saves }: FindingGroup, { detail }: ViewOptions): string {
 
 function fixText(group: FindingGroup, { account }: ModelReport, palette: Palette): string {
   const { fix, fixCommand, left, setting } = group;
-  if (setting !== undefined) return `with ${setting.option}${storedLayout(group, account)}`;
-  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedLayout(group, account);
+  if (setting !== undefined) return `with ${setting.option}${storedEnd(group, account)}`;
+  if (fixCommand !== null) return palette.good(`fixed by ${fixCommand}`) + storedEnd(group, account);
   if (fix !== "none") return unsureFix(group, account);
   return left === null ? "" : `--fix leaves it: ${printable(left)}`;
 }

@@ -4,7 +4,7 @@ import { safeFix } from "../../src/api/fix-settings.ts";
 import { type FixChoice, flagsOf } from "../../src/fix/choice.ts";
 import { withGiven } from "../../src/fix/given.ts";
 import type { AccountStep } from "../../src/lint/result.ts";
-import { accountCells, rowsOf, storedLayout } from "../../src/report/account-text.ts";
+import { accountCells, rowsOf, storedEnd } from "../../src/report/account-text.ts";
 import { timeNote } from "../../src/report/profile-text.ts";
 import { storedColumn } from "../../src/report/scenarios.ts";
 import { savedText } from "../../src/report/share.ts";
@@ -314,9 +314,9 @@ test("a finding of a layout that its command writes in FP32 has that file's time
   const written = { microseconds: 4, low: 1, high: 6, after: 20 };
   const layout: AccountStep = { ...times, step: "layout", saves: times, precision: "fp16", written };
   const account = [exported, layout];
-  expect(storedLayout({ step: "layout" }, account)).toBe(" (as stored 24 µs → 20 µs)");
+  expect(storedEnd({ step: "layout" }, account)).toBe(" (as stored 24 µs → 20 µs)");
   expect(accountCells(layout, account)[3]).toMatch(/; as stored 24 µs → 20 µs$/);
-  expect(storedLayout({ step: "safe" }, account)).toBe("");
+  expect(storedEnd({ step: "safe" }, account)).toBe("");
 });
 
 test.each([
@@ -346,7 +346,7 @@ test.each([
       layout,
     ] as const;
     expect(accountCells(layout, account)[3]).toBe(`${command}${said}`);
-    expect(storedLayout({ step: "layout" }, account)).toBe(said === "" ? "" : ` (${said.slice(2)})`);
+    expect(storedEnd({ step: "layout" }, account)).toBe(said === "" ? "" : ` (${said.slice(2)})`);
     // TF32 is a setting of the stack: after all is the file with it.
     const predicted = {
       ...times,
