@@ -3,8 +3,8 @@
  *
  *     node scripts/run.mjs bench/runtime-truth.ts ZOO
  *
- * ZOO holds the exports that bench/measurements/h100-runtime-models.jsonl names: `dist/gpu/in-run.js --last` of each, one H100. h100-model-steps.jsonl has
- * the launches of 20 of them, within their runs and by themselves.
+ * ZOO holds the exports that bench/measurements names: in FP16 `dist/gpu/in-run.js --last` of each, on an H100 and on an H200; as they are stored, in FP32, what
+ * `--diff --prove` took of each before its changes, on an H200. h100-model-steps.jsonl has the launches of 20 of them, within their runs and by themselves.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -15,58 +15,145 @@ import { errorText } from "./prediction-errors.ts";
 
 interface Row {
   readonly model: string;
-  readonly launches: number;
   readonly microseconds: number;
 }
 
-const measured = "bench/measurements/h100-runtime-models.jsonl";
+interface Judged extends Row {
+  readonly launches: number;
+  readonly predicted: number;
+}
+
+/** Runs of the exports in a precision on a GPU. */
+interface Runs {
+  readonly file: string;
+  readonly gpu: "h100" | "h200";
+  readonly precision: "fp16" | "fp32";
+}
+
+const runs = {
+  h100: { file: "h100-runtime-models.jsonl", gpu: "h100", precision: "fp16" },
+  half: { file: "h200-runtime-runs.jsonl", gpu: "h200", precision: "fp16" },
+  stored: { file: "h200-runtime-stored.jsonl", gpu: "h200", precision: "fp32" },
+} as const satisfies Record<string, Runs>;
+
 const result = "bench/results/truth-runtime.md";
 const [zoo] = process.argv.slice(2);
-const gpu = findGpu("h100");
-if (gpu === undefined) throw new Error("no row of GPUs is h100's");
-if (zoo === undefined) fail(`the folder of the exports that ${measured} names is needed`);
-if (!existsSync(measured)) fail(`${measured} is not here: it has what is compared with`);
-const rows = readFileSync(measured, "utf8")
-  .trim()
-  .split("\n")
-  .map((line): Row => JSON.parse(line));
-const fileOf = ({ model }: Row) => path.join(zoo, `${model}.onnx`);
-const missing = rows.map(fileOf).filter((file) => !existsSync(file));
-if (missing.length > 0)
-  fail(`${missing.length} of ${rows.length} models of ${measured} are not there: ${missing.join(", ")}`);
-console.log(`${measured}: ${rows.length} models measured; planning each from ${zoo}`);
+if (zoo === undefined) fail("the folder of the exports that were measured is needed");
+const [onH100, half, stored] = [await judged(runs.h100), await judged(runs.half), await judged(runs.stored)];
 
-const judged: { readonly row: Row; readonly predicted: number }[] = [];
-for (const row of rows) {
-  const choice = { precision: "fp16", fix: false, dims: {}, config: { kind: "none" } } as const;
-  const limits = { timeoutSeconds: undefined, memoryBytes: undefined, onNotice: () => {} };
-  const plan = await planFile(fileOf(row), gpu, choice, limits);
-  judged.push({ row, predicted: plan.predictedMicroseconds });
-}
-const ratios = judged.map(({ row, predicted }) => predicted / row.microseconds);
-const summary = `${judged.length} models: ${errorText(ratios)}, predicted to measured ${medianOf(ratios).toFixed(3)} in the median.`;
 writeFileSync(
   result,
   [
     "# The planner's account beside whole runs",
     "",
-    "`node scripts/run.mjs bench/runtime-truth.ts ZOO`: exports as they are, in FP16, at the sizes that `bench` takes by itself; microseconds of one run",
-    "from a cold L2 on one H100, 2026-11-28. What a run is longer by than its launches is fitted to 36 of these and to 66 of batch 8 and 32",
-    "(`node scripts/run.mjs bench/fit-runs.ts`). Prices of launches are fitted to launches by themselves.",
+    "`node scripts/run.mjs bench/runtime-truth.ts ZOO`: exports at the sizes that `bench` takes by itself; microseconds of one run from a cold L2.",
+    "What a run is longer by than its launches is fitted to 36 runs of the first table and to 66 of batch 8 and 32",
+    "(`node scripts/run.mjs bench/fit-runs.ts`). Prices of launches are fitted to launches by themselves. The ranges that `src/gpu/whole-runs.ts` gives whole runs",
+    "are of these tables: they are not judged by others.",
     "",
-    summary,
+    ...section("FP16, one H100, 2026-11-28", onH100),
+    ...section("FP16, one H200, 2026-11-28", half),
+    ...section("As stored, in FP32, one H200, 2026-11-29", stored),
+    ...leftSection(),
+  ].join("\n"),
+);
+console.log(`${result} written`);
+
+async function judged({ file, gpu: id, precision }: Runs): Promise<Judged[]> {
+  const measured = `bench/measurements/${file}`;
+  const gpu = findGpu(id);
+  if (gpu === undefined) throw new Error(`no row of GPUs is ${id}'s`);
+  if (!existsSync(measured)) fail(`${measured} is not here: it has what is compared with`);
+  const lines = readFileSync(measured, "utf8").trim().split("\n");
+  const rows = lines.map((line): Row => JSON.parse(line)).filter(({ model }) => model !== undefined);
+  const missing = rows.map(fileOf).filter((each) => !existsSync(each));
+  if (missing.length > 0)
+    fail(`${missing.length} of ${rows.length} models of ${measured} are not there: ${missing.join(", ")}`);
+  console.log(`${measured}: ${rows.length} models measured; planning each from ${zoo}`);
+  const choice = { precision, fix: false, dims: {}, config: { kind: "none" } } as const;
+  const limits = { timeoutSeconds: undefined, memoryBytes: undefined, onNotice: () => {} };
+  const all: Judged[] = [];
+  for (const row of rows) {
+    const { predictedMicroseconds: predicted, steps } = await planFile(fileOf(row), gpu, choice, limits);
+    const { model, microseconds } = row;
+    all.push({ model, microseconds, launches: steps.length, predicted });
+  }
+  return all;
+}
+
+function fileOf({ model }: Row): string {
+  return path.join(zoo ?? "", `${model}.onnx`);
+}
+
+function section(title: string, rows: readonly Judged[]): string[] {
+  const ratios = rows.map(({ predicted, microseconds }) => predicted / microseconds);
+  const table = rows.map(({ model, launches, predicted, microseconds }) =>
+    cells([
+      model,
+      `${launches}`,
+      predicted.toFixed(1),
+      microseconds.toFixed(1),
+      (predicted / microseconds).toFixed(3),
+    ]),
+  );
+  return [
+    `## ${title}`,
+    "",
+    summaryOf(ratios),
     "",
     "| model | launches | predicted | measured | ratio |",
     "|---|---:|---:|---:|---:|",
-    ...judged.map(
-      ({ row, predicted }) =>
-        `| ${[row.model, row.launches, predicted.toFixed(1), row.microseconds.toFixed(1), (predicted / row.microseconds).toFixed(3)].join(" | ")} |`,
-    ),
+    ...table,
     "",
-  ].join("\n"),
-);
-console.log(summary);
-console.log(`${result} written`);
+  ];
+}
+
+/** What FP16 leaves of the files as they are stored, both on the H200. */
+function leftSection(): string[] {
+  const ratios: number[] = [];
+  const table = stored.flatMap((before) => {
+    const after = half.find(({ model }) => model === before.model);
+    if (after === undefined) return [];
+    const [predicted, measured] = [
+      after.predicted / before.predicted,
+      after.microseconds / before.microseconds,
+    ];
+    ratios.push(predicted / measured);
+    return cells([
+      before.model,
+      predicted.toFixed(3),
+      measured.toFixed(3),
+      (predicted / measured).toFixed(3),
+    ]);
+  });
+  return [
+    "## What FP16 leaves of FP32, one H200",
+    "",
+    summaryOf(ratios),
+    "",
+    "| model | predicted | measured | ratio |",
+    "|---|---:|---:|---:|",
+    ...table,
+    "",
+  ];
+}
+
+function summaryOf(ratios: readonly number[]): string {
+  const logs = ratios.map((ratio) => -Math.log(ratio)).sort((a, b) => a - b);
+  const [low, high] = [at(logs, 0.05), at(logs, 0.95)].map((log) => log.toFixed(2));
+  const median = medianOf([...ratios]).toFixed(3);
+  return `${ratios.length} models: ${errorText(ratios)}, predicted to measured ${median} in the median; nine of ten ln(measured / predicted) from ${low} to ${high}.`;
+}
+
+function at(sorted: readonly number[], share: number): number {
+  const place = share * (sorted.length - 1);
+  const [below = Number.NaN, above = below] = sorted.slice(Math.floor(place), Math.floor(place) + 2);
+  return below + (place - Math.floor(place)) * (above - below);
+}
+
+function cells(each: readonly string[]): string {
+  return `| ${each.join(" | ")} |`;
+}
 
 function fail(message: string): never {
   console.error(`runtime-truth: ${message}`);

@@ -13,7 +13,12 @@ import type { Coefficients } from "./terms.ts";
 export type Kinship = "measured" | "same-generation" | "datasheet";
 
 /** Intervals widen where the fit comes from elsewhere: multiples of the logarithm. */
-const widening: Readonly<Record<Kinship, number>> = { measured: 1, "same-generation": 1.6, datasheet: 1.6 };
+export const sameGenerationWidening = 1.6;
+const widening: Readonly<Record<Kinship, number>> = {
+  measured: 1,
+  "same-generation": sameGenerationWidening,
+  datasheet: 1.6,
+};
 
 type Sketched = Pick<Sketch, "family" | "format" | "range">;
 

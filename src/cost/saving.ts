@@ -23,6 +23,8 @@ export interface Timed {
   readonly microseconds: number;
 }
 
+type Ends = Pick<Evaluation, "above" | "below">;
+
 /** Either side may be missing: what is only removed, or only added. */
 export function savingOfOne(before: Timed | undefined, after: Timed | undefined): Saving {
   if (before === undefined || after === undefined) return ofOneSide(before, after);
@@ -31,7 +33,7 @@ export function savingOfOne(before: Timed | undefined, after: Timed | undefined)
   if (Math.abs(microseconds) <= leastDifference * before.microseconds)
     return { microseconds, low: microseconds, high: microseconds };
   const ratio = ratioOf(before, after);
-  if (ratio !== undefined) return ofRatio(before, microseconds, ratio);
+  if (ratio !== undefined) return ofRatio(before.microseconds, microseconds, ratio, before.evaluation);
   const [from, to] = [before.evaluation, after.evaluation];
   const same = from.sketch.family === to.sketch.family;
   const shared = same ? sharedBy(from, to) : 0;
@@ -110,16 +112,25 @@ function asMeasured({ sketch, once, above, widening }: Evaluation): ChangedSide 
   return { sketch, once, above: above / widening };
 }
 
+/** Of changes whose times in all have the errors `ratio`, on ln(after / before), and `scale`, on ln of the time before: below and above, both above zero. */
+export function savingByRatio(
+  { before, after }: { readonly before: number; readonly after: number },
+  ratio: ChangeRange,
+  scale: Ends,
+): Saving {
+  const microseconds = before - after;
+  if (!(Math.abs(microseconds) > leastDifference * before))
+    return { microseconds, low: microseconds, high: microseconds };
+  const predicted = Math.log(after / before);
+  const around = { ...ratio, low: predicted + ratio.low, high: predicted + ratio.high };
+  return ofRatio(before, microseconds, around, scale);
+}
+
 /**
  * What share is saved is one question, of how many microseconds another: the latter alone makes no saving a loss. Their errors are two,
  * so that their logarithms add up as squares do.
  */
-function ofRatio(
-  { microseconds: whole, evaluation }: Timed,
-  microseconds: number,
-  ratio: ChangeRange,
-): Saving {
-  const { above, below } = evaluation;
+function ofRatio(whole: number, microseconds: number, ratio: ChangeRange, { above, below }: Ends): Saving {
   const scale = ratio.scale ?? 1;
   const bound = (logRatio: number) => {
     const edge = whole * (1 - Math.exp(logRatio));

@@ -16,6 +16,7 @@ import type { Workload } from "../workload/workload.ts";
 import { isOnTensorCores } from "./describe.ts";
 import { openPartsOf, type Planned, planSizes, plansOf } from "./plan.ts";
 import { plannedTime } from "./planned-time.ts";
+import { wholeRunsOn } from "./whole-runs.ts";
 import { workPriceOn } from "./work-price.ts";
 
 /** What the runtime computes in where a target says so. */
@@ -57,13 +58,15 @@ export function plannedTimeline(workload: Workload): Timeline | undefined {
     steps.push(
       rescaled({ ...first, scope: facts.root, nodes: [], family: "memory", product: undefined }, others),
     );
-  return plannedSummary(steps, {
+  const own = {
     // As `bench --plan` counts it.
     time: plannedTime(planned, machine),
     atLargest: byData(bindings, ofInputs),
     open: openPartsOf(planned),
     priceOf: workPriceOn(machine, precision),
-  });
+    wholeRuns: planned.staged === undefined ? wholeRunsOn(target.gpu) : undefined,
+  };
+  return plannedSummary(steps, own, target);
 }
 
 function byData(bindings: ReadonlyMap<string, number>, ofInputs: ReadonlySet<string>): string[] {

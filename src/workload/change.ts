@@ -9,6 +9,7 @@ import { joinedKernels, savedTogether } from "./joined.ts";
 import { isMeasured, measuredFactor } from "./measured.ts";
 import { type NewNames, type PairedSteps, pairedSteps, type Renaming } from "./paired-steps.ts";
 import type { Step, Timeline } from "./timeline.ts";
+import { savedByFormat } from "./whole-runs.ts";
 import type { PriceSettings, Workload } from "./workload.ts";
 
 /** A kernel that takes another time, one that is gone, or one that is new. */
@@ -59,7 +60,7 @@ function compared(
     .filter((pair) => pair.before?.microseconds !== pair.after?.microseconds)
     .map((pair) => ({ ...pair, saves: savings.of(pair) }));
   const microseconds = before.timeline.microseconds - after.timeline.microseconds;
-  const together = savedTogether(steps, joinedKernels(before, pairs));
+  const together = savedByFormat(steps, before, after) ?? savedTogether(steps, joinedKernels(before, pairs));
   return { saves: around(microseconds, together), steps };
 }
 

@@ -16,6 +16,7 @@ import { kernelsOf } from "./kernels.ts";
 import type { Measured } from "./measured.ts";
 import type { CostedProduct } from "./product.ts";
 import { copiesWhole } from "./traffic.ts";
+import { type WholeRuns, widthsOfRun } from "./whole-runs.ts";
 
 export type Family = "conv" | "gemm" | "attention" | "recurrent" | "memory";
 
@@ -104,6 +105,8 @@ export interface PlannedSizes {
   readonly open: readonly string[];
   /** Microseconds that it predicts for one run of a product by itself; undefined where it does not say. */
   readonly priceOf: (work: Work<number>) => number | undefined;
+  /** How far whole runs were off; undefined where none was measured on such a GPU. */
+  readonly wholeRuns: WholeRuns | undefined;
 }
 
 export interface TimelineInput {
@@ -191,14 +194,18 @@ export function tensorPartOf({ tensorPart, estimate }: Step): number {
 }
 
 /** Steps as the planner made them, whose time in all is the planner's sum. */
-export function plannedSummary(steps: readonly Step[], planned: PlannedSizes): Timeline {
+export function plannedSummary(steps: readonly Step[], planned: PlannedSizes, target: Target): Timeline {
   const { microseconds, onTensorCores, kernels } = planned.time;
   const own = summarize(steps, kernels);
+  const { below, above } = widthsOfRun(steps, planned.wholeRuns?.runs ?? {}, target) ?? {
+    below: own.microseconds - own.low,
+    above: own.high - own.microseconds,
+  };
   return {
     ...own,
     microseconds,
-    low: microseconds - (own.microseconds - own.low),
-    high: microseconds + (own.high - own.microseconds),
+    low: microseconds - below,
+    high: microseconds + above,
     tensorCoreShare: microseconds > 0 ? onTensorCores / microseconds : 0,
     planned,
   };

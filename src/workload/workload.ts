@@ -107,13 +107,14 @@ export function priceFacts(facts: Facts, settings: PriceSettings): Workload {
     timelineOf,
   };
   const own = timelineOf?.(workload);
-  return own === undefined ? workload : { ...workload, ...timedBy(own, products) };
+  return own === undefined ? workload : { ...workload, ...timedBy(own, products, target) };
 }
 
 /** Products with what their kernels take on the timeline. */
 function timedBy(
   { steps, kernels, planned }: Timeline,
   products: readonly CostedProduct[],
+  target: Target,
 ): Pick<Workload, "products" | "timeline"> {
   const times = new Map(steps.map((step) => [step.product, step.microseconds]));
   const timed = new Map(
@@ -123,7 +124,7 @@ function timedBy(
     ]),
   );
   const own = steps.map((step) => ({ ...step, product: step.product && timed.get(step.product) }));
-  const timeline = planned === undefined ? summarize(own, kernels) : plannedSummary(own, planned);
+  const timeline = planned === undefined ? summarize(own, kernels) : plannedSummary(own, planned, target);
   return { products: [...timed.values()], timeline };
 }
 
