@@ -11,6 +11,7 @@ import type { Model } from "../ir/model.ts";
 import type { ProductWork, Work } from "../ops/work.ts";
 import { changeBetween } from "../workload/change.ts";
 import { atLargerBatch } from "../workload/larger-batch.ts";
+import { leastOf } from "../workload/least.ts";
 import { pricedAt } from "../workload/priced-at.ts";
 import type { CostedProduct, ProposedSizes } from "../workload/product.ts";
 import type { Timeline } from "../workload/timeline.ts";
@@ -186,22 +187,26 @@ export class LintContext implements Workload {
     after: readonly (Work<number> | Detailed)[],
   ): Saving {
     const saved = this.cost.savingOf(before, after, this.target);
+    const taken = before.reduce((sum, each) => sum + this.#estimateOf(each).microseconds, 0);
     const kept = this.#keptByPlan(before, after);
-    if (kept === undefined) return saved;
-    const taken = before.reduce((sum, each) => sum + this.#estimateOf(each), 0);
-    const shift = taken * (1 - kept) - saved.microseconds;
-    // The less sure, the further the two are apart.
-    const doubt = Math.abs(shift) / 2;
-    return {
-      microseconds: saved.microseconds + shift,
-      low: saved.low + shift - doubt,
-      high: saved.high + shift + doubt,
-    };
+    return this.#leaving(after, taken, kept === undefined ? saved : shiftedTo(taken * (1 - kept), saved));
   }
 
-  #estimateOf(each: Work<number> | Detailed): number {
+  /** No more than what was taken, less what the kernels in its place take at the least, as in steps of the account: widths of both sides add up as if these took nothing. */
+  #leaving(after: readonly (Work<number> | Detailed)[], taken: number, saved: Saving): Saving {
+    const works = after.map((each) => ({
+      work: "work" in each ? each.work : each,
+      estimate: this.#estimateOf(each),
+    }));
+    const predicted = works.reduce((sum, { estimate }) => sum + estimate.microseconds, 0);
+    const share = predicted > 0 ? leastOf(works, this.target) / predicted : 0;
+    const most = taken - share * (taken - saved.microseconds);
+    return { ...saved, high: Math.max(saved.microseconds, Math.min(saved.high, most)) };
+  }
+
+  #estimateOf(each: Work<number> | Detailed): Estimate {
     const [work, detail] = "work" in each ? [each.work, each.detail] : [each, undefined];
-    return this.cost.estimate(work, this.target, detail).microseconds;
+    return this.cost.estimate(work, this.target, detail);
   }
 
   /** Of the time before, what its stack's own planner says is left, where it has prices for all: its kernels lose by other sizes than those of libraries. */
@@ -232,6 +237,13 @@ export class LintContext implements Workload {
   share(microseconds: number): number {
     return this.timeline.microseconds > 0 ? microseconds / this.timeline.microseconds : 0;
   }
+}
+
+/** The same saving by another account: the less sure, the further the two are apart. */
+function shiftedTo(microseconds: number, saved: Saving): Saving {
+  const shift = microseconds - saved.microseconds;
+  const doubt = Math.abs(shift) / 2;
+  return { microseconds, low: saved.low + shift - doubt, high: saved.high + shift + doubt };
 }
 
 export function scale(saving: Saving, factor: number): Saving {

@@ -25,6 +25,15 @@ export function mostSavedBy(
   );
 }
 
+/** What works take at the least, each run once. */
+export function leastOf(works: readonly Pick<Step, "work" | "estimate">[], target: Target): number {
+  const rates = ratesOf(target);
+  return works.reduce((sum, { work, estimate }) => {
+    const { microseconds } = estimate;
+    return sum + leastOfStep({ work, estimate, runs: 1, microseconds }, target, rates);
+  }, 0);
+}
+
 interface Rates {
   readonly tensor: ReturnType<typeof promisedBy>["tensor"];
   readonly cuda: number;
@@ -48,7 +57,11 @@ function ratesOf({ gpu }: Target): Rates {
  * Of all its runs: its launch, or its operations at the rate of the data sheet, or its bytes once over L2, whichever is most. No more than
  * predicted.
  */
-function leastOfStep({ work, estimate, runs, microseconds }: Step, target: Target, rates: Rates): number {
+function leastOfStep(
+  { work, estimate, runs, microseconds }: Pick<Step, "work" | "estimate" | "runs" | "microseconds">,
+  target: Target,
+  rates: Rates,
+): number {
   const { tensorCore, flops, bytes } = estimate;
   const rate = rateOf(computeTypeOn(work.dtype, target), tensorCore, rates);
   const once = Math.max(rates.launch, bytes / rates.l2, Number.isFinite(rate) ? flops / rate : 0);
