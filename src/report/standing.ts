@@ -36,7 +36,7 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   return { now, stored, afterFix, afterAll };
 }
 
-/** Microseconds of the file at the end of the account; undefined where that is a file in half that may save nothing. */
+/** Microseconds of the file at the end of the account; undefined where that is a file in half that may save nothing, or that no fix stores. */
 function endOf(account: readonly AccountStep[]): number | undefined {
   const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
   const last = account.at(-1);
@@ -46,7 +46,8 @@ function endOf(account: readonly AccountStep[]): number | undefined {
   // What a setting of the stack computes in is no other file.
   const written = layout !== undefined && isOfTypes(layout.precision) ? layout.written : undefined;
   if (written !== undefined && !(last?.step === "author" && isHalfWritten)) return written.after;
-  const isOfUnsureHalf = last?.castsIn !== undefined || (kept !== undefined && !isHalfWritten);
+  const isUnwritten = account.some((step) => step.unwritten === true);
+  const isOfUnsureHalf = isUnwritten || last?.castsIn !== undefined || (kept !== undefined && !isHalfWritten);
   return isOfUnsureHalf ? undefined : last?.microseconds;
 }
 
