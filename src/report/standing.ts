@@ -2,7 +2,7 @@
 import { isOfTypes } from "../ir/fix-command.ts";
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
-import { accountCells, shareOf } from "./account-text.ts";
+import { nameBeside, shareOf } from "./account-text.ts";
 
 /** Microseconds of one run. */
 export interface Standing {
@@ -73,7 +73,7 @@ function largest(account: readonly AccountStep[]): AccountStep | undefined {
 /** So many times what is sure, and an unsure step is worth a word beside it. */
 const muchMore = 2;
 
-/** `safe fixes 19.5 µs, 20 %`: as the account has it. Where nothing is sure to save, or much less, what may save most. */
+/** `safe fixes 19.5 µs, 20 %`: as the account has it, beside what `--fix` makes of the file as it is stored. Where nothing is sure to save, or much less, what may save most. */
 export function bestStepText({ account }: Pick<ModelReport, "account">): string {
   const sure = bestStepOf({ account });
   const most = largest(account);
@@ -87,7 +87,6 @@ export function bestStepText({ account }: Pick<ModelReport, "account">): string 
 }
 
 function stepText(step: AccountStep, account: readonly AccountStep[], verb: string): string {
-  const [name] = accountCells(step, account);
   const figures = `${duration(step.saves?.microseconds ?? 0)}, ${percent(shareOf(step, account) ?? 0)}`;
-  return `${name} ${verb}${figures}${countedIn.has(step.step) ? " (counted in predicted)" : ""}`;
+  return `${nameBeside(step, account)} ${verb}${figures}${countedIn.has(step.step) ? " (counted in predicted)" : ""}`;
 }
