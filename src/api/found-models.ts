@@ -11,6 +11,7 @@ export interface FoundModel {
   /** By rule code: what is there and not listed, as it saves too little, or perhaps nothing, in all scenarios: no place is passed over, and some may count twice. */
   readonly unlisted: ReadonlyMap<string, number>;
   readonly at: readonly string[];
+  readonly parameters: number;
   /** Whether it was linted to its end in each. */
   readonly isWhole: boolean;
 }
@@ -38,7 +39,8 @@ export function foundModels(outcomes: readonly LintOutcome[], keyOf: (path: stri
     }
     const at = [...new Set(reports.map(targetOf))];
     const isWhole = reports.every(({ error }) => error === null);
-    return { path, key: keyOf(path), found, unlisted: unlistedOf(reports), at, isWhole };
+    const parameters = Math.max(...reports.map((report) => report.parameters));
+    return { path, key: keyOf(path), found, unlisted: unlistedOf(reports), at, parameters, isWhole };
   });
 }
 

@@ -1,5 +1,6 @@
 /** @file Models that a baseline names where they are not any more: known elsewhere by the digest of their findings, or gone. */
 import { createHash } from "node:crypto";
+import { rules } from "../../rules/index.ts";
 import type { SuppressedModel, Suppressions } from "../settings/suppressions.ts";
 import type { FoundModel } from "./found-models.ts";
 import { isCovered, isHidden, type SuppressContext, stillThere } from "./still-there.ts";
@@ -114,7 +115,16 @@ function firstOf<T, U>(values: Iterable<T>, map: (value: T) => U | undefined): U
   return undefined;
 }
 
-export function digestOf({ found }: FoundModel, codes: Iterable<string>): string {
-  const fingerprints = [...codes].flatMap((code) => [...(found.get(code) ?? [])]).sort();
-  return createHash("sha256").update(fingerprints.join()).digest("hex").slice(0, 32);
+/** Whose findings are known by the rule alone, the same in every model. */
+const ofModels = new Set<string>(rules.flatMap(({ code, about }) => (about === "model" ? [code] : [])));
+
+/** Findings at nodes tell one model from another; of one that has none of them counted its size does, which another export of it keeps. */
+export function digestOf({ found, parameters }: FoundModel, codes: Iterable<string>): string {
+  const listed = [...codes].filter((code) => (found.get(code)?.size ?? 0) > 0);
+  const fingerprints = listed.flatMap((code) => [...(found.get(code) ?? [])]).sort();
+  const size = listed.every((code) => ofModels.has(code)) ? [`${parameters} parameters`] : [];
+  return createHash("sha256")
+    .update([...fingerprints, ...size].join())
+    .digest("hex")
+    .slice(0, 32);
 }

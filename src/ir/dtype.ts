@@ -42,6 +42,9 @@ const byCode = new Map<number, DType>(
   (Object.keys(dtypes) as DType[]).map((name) => [dtypes[name].code, name]),
 );
 
+/** Codes from 1 to here are all taken. */
+export const newestDtypeCode = Math.max(...byCode.keys());
+
 /** The element type of a wire code; `undefined` for 0 and for codes newer than this table. */
 export function dtypeOfCode(code: number): DType | undefined {
   return byCode.get(code);

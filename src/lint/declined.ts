@@ -6,6 +6,7 @@ import { type Whole, withinWholes } from "../workload/within-whole.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { wayToHalf } from "./ends.ts";
 import { capped, type RawFinding, standingOf, stepOf } from "./group.ts";
+import { isCustom } from "./plugin/custom-rule.ts";
 
 /** Findings of the file and of later steps, at places of the file `first`; those that are declined say so. */
 export function withDeclined(found: readonly RawFinding[], first: LintContext): readonly RawFinding[] {
@@ -95,6 +96,11 @@ function asLeft(found: readonly RawFinding[], claimed: ReadonlySet<RawFinding>):
 function isUnfixed({ raw, rule, fix, saves }: RawFinding): boolean {
   const isSafe = (raw.fix ?? rule.fix) === "safe";
   return isSafe && fix === "none" && raw.left === undefined && (saves?.microseconds ?? 0) > 0;
+}
+
+/** What is predicted to gain nothing in the whole model is no flaw of it; what a custom rule finds, its author has said. */
+export function withoutLosses(found: readonly RawFinding[]): readonly RawFinding[] {
+  return found.filter(({ rule, saves }) => saves === null || saves.microseconds > 0 || isCustom(rule));
 }
 
 export function asDeclined(finding: RawFinding, declined: NonNullable<RawFinding["declined"]>): RawFinding {

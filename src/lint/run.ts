@@ -7,7 +7,7 @@ import type { Budget } from "./budgets.ts";
 import { estimatedIn } from "./claims.ts";
 import type { LintContext } from "./context.ts";
 import type { DecidedFix } from "./decision.ts";
-import { withDeclined, withoutHalfLeft, withoutLayoutLeft } from "./declined.ts";
+import { withDeclined, withoutHalfLeft, withoutLayoutLeft, withoutLosses } from "./declined.ts";
 import { findIn } from "./find.ts";
 import { Groups } from "./group.ts";
 import { halfBeside } from "./half-beside.ts";
@@ -109,7 +109,8 @@ export function lintPriced(asked: Workload, settings: LintSettings): Linted {
   const later = ladder.after(found);
   const laterRules = { ...settings, rules: settings.rules.filter(mayBeLater) };
   const both = later === first ? found : replaced(found, findIn(later, first, laterRules, inModel).found);
-  const claimed = withoutLayoutLeft(withDeclined(both, first), later, settings.minSaving);
+  const declined = withoutLosses(withDeclined(both, first));
+  const claimed = withoutLayoutLeft(declined, later, settings.minSaving);
   const states = { context: first, later };
   const groups = new Groups();
   for (const finding of withoutIdle(claimed, states)) groups.add(finding);

@@ -1,5 +1,5 @@
 /** @file GraphProto, NodeProto and AttributeProto to drafts, one pass over their bytes. */
-import type { Attribute } from "../ir/model.ts";
+import type { Attribute, TensorRef } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
 import { type AttributeDraft, attributeValue, lenientText, maxTextBytes } from "./attribute.ts";
 import { exactly, intern } from "./compact.ts";
@@ -9,6 +9,7 @@ import { annotationFields, attributeFields, graphFields, nodeFields } from "./fi
 import { decodeSparse } from "./sparse.ts";
 import { decodeEntry, decodeTensor } from "./tensor.ts";
 import { type Anonymous, decodeValueInfo } from "./type.ts";
+import { UnknownTypes } from "./unknown-types.ts";
 
 /** Real models nest a handful of levels; recursion deeper than this is an attack on the stack. */
 const maxGraphDepth = 48;
@@ -28,11 +29,15 @@ export interface DecodeState {
   readonly attributes: Map<string, Attribute>;
   /** Of the main graph. */
   readonly copied: CopiedNodes;
+  readonly unknownTypes: UnknownTypes;
 }
 
 export function freshState(copied: CopiedNodes): DecodeState {
   const { hasNodeMetadata } = copied;
-  return { nodes: 0, subgraphs: 0, depth: 0, hasNodeMetadata, attributes: new Map(), copied };
+  return {
+    ...{ nodes: 0, subgraphs: 0, depth: 0 },
+    ...{ hasNodeMetadata, attributes: new Map(), copied, unknownTypes: new UnknownTypes() },
+  };
 }
 
 /** The current field as a GraphProto. */
@@ -57,22 +62,22 @@ function decodeGraphField(cursor: Cursor, graph: DraftGraph, state: DecodeState)
       graph.name = cursor.text();
       return;
     case graphFields.initializer:
-      graph.initializers.push(decodeTensor(cursor));
+      graph.initializers.push(knownOf(decodeTensor(cursor), state));
       return;
     case graphFields.sparseInitializer:
-      graph.initializers.push(decodeSparse(cursor));
+      graph.initializers.push(knownOf(decodeSparse(cursor), state));
       return;
     case graphFields.input: {
       // Only the caller of the whole model can bind a symbol; a body's input takes what the loop passes.
       const anonymous: Anonymous = graph.owner === undefined ? "symbol" : "unknown";
-      graph.inputInfos.push(named(cursor, "input", decodeValueInfo(cursor, anonymous)));
+      graph.inputInfos.push(named(cursor, "input", decodeInfo(cursor, anonymous, state)));
       return;
     }
     case graphFields.output:
-      graph.outputInfos.push(named(cursor, "output", decodeValueInfo(cursor, "unknown")));
+      graph.outputInfos.push(named(cursor, "output", decodeInfo(cursor, "unknown", state)));
       return;
     case graphFields.valueInfo: {
-      const info = decodeValueInfo(cursor, "unknown");
+      const info = decodeInfo(cursor, "unknown", state);
       if (info.name !== "") graph.valueInfos.push(info);
       return;
     }
@@ -80,6 +85,18 @@ function decodeGraphField(cursor: Cursor, graph: DraftGraph, state: DecodeState)
       decodeAnnotation(cursor, graph);
       return;
   }
+}
+
+function knownOf(tensor: TensorRef, { unknownTypes }: DecodeState): TensorRef {
+  unknownTypes.noteTensor(tensor);
+  return tensor;
+}
+
+/** The current field as a ValueInfoProto. */
+export function decodeInfo(cursor: Cursor, anonymous: Anonymous, { unknownTypes }: DecodeState): NamedType {
+  const info = decodeValueInfo(cursor, anonymous);
+  unknownTypes.noteDeclared(info.name, info.type);
+  return info;
 }
 
 /** The current field as a TensorAnnotation: it names a tensor, and those of its scale and zero point. */
@@ -206,6 +223,7 @@ function decodeAttributeField(
       break;
     case attributeFields.t:
       draft.tensor = decodeTensor(cursor);
+      state.unknownTypes.noteTensor(draft.tensor, `a tensor of node "${node.name}" (${node.opType})`);
       break;
     case attributeFields.g:
       draft.graph = decodeSubgraph(cursor, node, state);

@@ -1,10 +1,9 @@
 /** @file FunctionProto and OperatorSetIdProto to drafts. */
 import type { Attribute } from "../ir/model.ts";
 import type { Cursor } from "../wire/cursor.ts";
-import { type DecodeState, decodeAttribute, decodeNode, normalizeDomain } from "./decode.ts";
+import { type DecodeState, decodeAttribute, decodeInfo, decodeNode, normalizeDomain } from "./decode.ts";
 import { DraftGraph, DraftNode } from "./draft.ts";
 import { functionFields, opsetFields } from "./fields.ts";
-import { decodeValueInfo } from "./type.ts";
 
 export interface DraftFunction {
   name: string;
@@ -67,12 +66,12 @@ function decodeFunctionField(
       result.defaults.push(decodeAttribute(cursor, holder, state));
       return;
     case functionFields.valueInfo:
-      graph.valueInfos.push(decodeValueInfo(cursor, "unknown"));
+      graph.valueInfos.push(decodeInfo(cursor, "unknown", state));
       return;
   }
 }
 
-/** The current field as an OperatorSetIdProto, added to `opsets`. */
+/** The current field as an OperatorSetIdProto, added to `opsets`. Versions of ONNX's own operators begin at 1: no runtime has any of an earlier one. */
 export function decodeOpset(cursor: Cursor, opsets: Map<string, number>): void {
   let domain = "";
   let version = 0;
@@ -82,5 +81,7 @@ export function decodeOpset(cursor: Cursor, opsets: Map<string, number>): void {
     else if (cursor.field === opsetFields.version) version = cursor.integer();
   }
   cursor.leave(outer);
+  if (domain === "" && version < 1)
+    throw cursor.error("bad-opset", `opset ${version} of ai.onnx is imported, expected 1 or later`);
   opsets.set(domain, version);
 }

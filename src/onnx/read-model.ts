@@ -75,9 +75,8 @@ interface Draft {
   readonly functions: DraftFunction[];
 }
 
-function readModel(source: ByteSource, files: DataFiles, copied: CopiedNodes): OpenModel {
-  rejectForeign(source);
-  const draft: Draft = {
+function emptyDraft(): Draft {
+  return {
     irVersion: 0,
     producerName: "",
     producerVersion: "",
@@ -87,6 +86,11 @@ function readModel(source: ByteSource, files: DataFiles, copied: CopiedNodes): O
     metadata: new Map(),
     functions: [],
   };
+}
+
+function readModel(source: ByteSource, files: DataFiles, copied: CopiedNodes): OpenModel {
+  rejectForeign(source);
+  const draft = emptyDraft();
   const state = freshState(copied);
   const cursor = new Cursor(source);
   while (cursor.next()) decodeModelField(cursor, draft, state);
@@ -97,6 +101,8 @@ function readModel(source: ByteSource, files: DataFiles, copied: CopiedNodes): O
       `${source.name}: holds no graph; this is not an ONNX model, or an empty one`,
     );
   }
+  const unknown = draft.irVersion > newestIrVersion ? undefined : state.unknownTypes.refusal();
+  if (unknown !== undefined) throw new WireError("bad-dtype", `${source.name}: ${unknown}`);
   const link: LinkState = { path: source.name, values: 0, unsorted: 0 };
   linkGraph(graph, [], link);
   const functions = linkFunctions(draft.functions, link);
@@ -113,7 +119,7 @@ function readModel(source: ByteSource, files: DataFiles, copied: CopiedNodes): O
     valueCount: link.values,
     nodeCount: state.nodes,
     reader: readerOf(source, files, state.hasNodeMetadata),
-    notices: noticesOf(draft, link, source.size),
+    notices: noticesOf(draft, state, link, source.size),
     source,
     files,
     hasNodeMetadata: state.hasNodeMetadata,
@@ -176,7 +182,7 @@ function linkFunctions(drafts: readonly DraftFunction[], link: LinkState): Map<s
   return functions;
 }
 
-function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
+function noticesOf(draft: Draft, { unknownTypes }: DecodeState, link: LinkState, bytes: number): Notice[] {
   const notices: Notice[] = [];
   const tooLarge = oversize(bytes);
   if (tooLarge !== undefined) notices.push({ code: "too-large", message: tooLarge });
@@ -198,11 +204,8 @@ function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
       message: `opset ${opset} is outside ${oldestOpset} to ${newestOpset}: operators may mean something else in it`,
     });
   }
-  const [unknown, ...others] = unknownTypes(draft.graph);
-  if (unknown !== undefined) {
-    const more = others.length > 0 ? `, nor are ${others.length} more` : "";
-    notices.push({ code: "unknown-dtype", message: `${unknown} is no data type that tc-lint knows${more}` });
-  }
+  const newer = unknownTypes.notice();
+  if (newer !== undefined) notices.push({ code: "unknown-dtype", message: newer });
   if (link.unsorted > 0) {
     notices.push({
       code: "unsorted",
@@ -210,16 +213,6 @@ function noticesOf(draft: Draft, link: LinkState, bytes: number): Notice[] {
     });
   }
   return notices;
-}
-
-/** `77, the element type of "x",`: runtimes refuse it, or are newer than this reader. */
-function unknownTypes(graph: DraftGraph | undefined): string[] {
-  return [...(graph?.values.values() ?? [])].flatMap(({ name, declared, initializer }) => {
-    const code =
-      (declared?.kind === "tensor" ? declared.unknownCode : undefined) ??
-      (initializer !== undefined && initializer.dtype === undefined ? initializer.dtypeCode : undefined);
-    return code === undefined ? [] : `${code}, the element type of "${name}",`;
-  });
 }
 
 const noMetadata: ReadonlyMap<string, string> = new Map();

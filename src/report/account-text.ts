@@ -207,6 +207,13 @@ export function fasterAsStored(account: readonly AccountStep[]): string | undefi
   return costs && exported !== undefined ? duration(exported.microseconds) : undefined;
 }
 
+/** A step's name where its way is not said: what safe fixes save in half is not what `--fix` alone makes of the file. */
+export function nameBeside(step: AccountStep, account: readonly AccountStep[]): string {
+  const [name] = names[step.step](step, account, true);
+  const isOfFile = step.step !== "safe" || (step.needsHalf !== true && storedTimes(account) === undefined);
+  return isOfFile ? name : `${name} in ${precisionNames[step.precision]}`;
+}
+
 /** A step's name, where it leaves the model, what that saves, and how it is taken; without intervals where `isBrief`, without shares of other rows where `isTight`. */
 export function accountCells(
   step: AccountStep,

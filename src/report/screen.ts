@@ -18,14 +18,14 @@ export interface Layout {
   readonly notes: readonly string[];
 }
 
-/** As they are best read first: gaps above the account, and then above the notes, yield to what is worst, and then all that the next view lacks. */
+/** As they are best read first: gaps above the notes, and then above the account, yield to what is worst, and then all that the next view lacks. */
 export function* layoutsOf(views: readonly ((this: void) => View)[]): Generator<Layout> {
   for (const viewOf of views) {
     const { above, account, entries, notes } = viewOf();
-    const tight = [...above, ...account];
-    yield { head: [...above, ...spaced(account)], entries, notes: spaced(notes) };
-    yield { head: tight, entries, notes: spaced(notes) };
-    yield { head: tight, entries, notes };
+    const head = [...above, ...spaced(account)];
+    yield { head, entries, notes: spaced(notes) };
+    yield { head, entries, notes };
+    yield { head: [...above, ...account], entries, notes };
   }
 }
 

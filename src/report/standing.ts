@@ -2,7 +2,7 @@
 import { isOfTypes } from "../ir/fix-command.ts";
 import { duration, percent } from "../ir/format.ts";
 import type { AccountStep, AccountStepName, ModelReport } from "../lint/result.ts";
-import { accountCells, shareOf } from "./account-text.ts";
+import { nameBeside, shareOf } from "./account-text.ts";
 
 /** Microseconds of one run. */
 export interface Standing {
@@ -36,7 +36,7 @@ export function standingOf({ account, predicted, nodes }: Accounted): Standing |
   return { now, stored, afterFix, afterAll };
 }
 
-/** Microseconds of the file at the end of the account; undefined where that is a file in half that may save nothing. */
+/** Microseconds of the file at the end of the account; undefined where that is a file in half that may save nothing, or that no fix stores. */
 function endOf(account: readonly AccountStep[]): number | undefined {
   const stepAt = (name: AccountStepName) => account.find(({ step }) => step === name);
   const last = account.at(-1);
@@ -46,7 +46,8 @@ function endOf(account: readonly AccountStep[]): number | undefined {
   // What a setting of the stack computes in is no other file.
   const written = layout !== undefined && isOfTypes(layout.precision) ? layout.written : undefined;
   if (written !== undefined && !(last?.step === "author" && isHalfWritten)) return written.after;
-  const isOfUnsureHalf = last?.castsIn !== undefined || (kept !== undefined && !isHalfWritten);
+  const isUnwritten = account.some((step) => step.unwritten === true);
+  const isOfUnsureHalf = isUnwritten || last?.castsIn !== undefined || (kept !== undefined && !isHalfWritten);
   return isOfUnsureHalf ? undefined : last?.microseconds;
 }
 
@@ -72,7 +73,7 @@ function largest(account: readonly AccountStep[]): AccountStep | undefined {
 /** So many times what is sure, and an unsure step is worth a word beside it. */
 const muchMore = 2;
 
-/** `safe fixes 19.5 µs, 20 %`: as the account has it. Where nothing is sure to save, or much less, what may save most. */
+/** `safe fixes 19.5 µs, 20 %`: as the account has it, beside what `--fix` makes of the file as it is stored. Where nothing is sure to save, or much less, what may save most. */
 export function bestStepText({ account }: Pick<ModelReport, "account">): string {
   const sure = bestStepOf({ account });
   const most = largest(account);
@@ -86,7 +87,6 @@ export function bestStepText({ account }: Pick<ModelReport, "account">): string 
 }
 
 function stepText(step: AccountStep, account: readonly AccountStep[], verb: string): string {
-  const [name] = accountCells(step, account);
   const figures = `${duration(step.saves?.microseconds ?? 0)}, ${percent(shareOf(step, account) ?? 0)}`;
-  return `${name} ${verb}${figures}${countedIn.has(step.step) ? " (counted in predicted)" : ""}`;
+  return `${nameBeside(step, account)} ${verb}${figures}${countedIn.has(step.step) ? " (counted in predicted)" : ""}`;
 }

@@ -250,6 +250,22 @@ test("what was hidden when it was counted, too, keeps nothing in the file", () =
   expect(suppress(run(b), next, { kind: "prune" }, context).next).toEqual(new Map());
 });
 
+test("another model that has no findings but of the whole model is not the one that is gone", () => {
+  const whole = finding({ code: "TC201", fingerprint: "TC201" });
+  const at = finding({ code: "TC101", fingerprint: "TC101a" });
+  const run = (parameters: number, ...findings: Finding[]) => [
+    outcomeOf({ path: "m", parameters, findings }),
+  ];
+  const elsewhere = { ...context, keyOf: () => "other", isThere: () => false };
+  const movedOf = (before: LintOutcome[], after: LintOutcome[]) =>
+    suppress(after, suppress(before, none, all, context).next, undefined, elsewhere).moved;
+  const moved = [{ from: "m", to: "other" }];
+  expect(movedOf(run(10, whole), run(10, whole))).toEqual(moved);
+  expect(movedOf(run(10, whole), run(11, whole))).toEqual([]);
+  // Nodes tell, whatever an export makes of constants.
+  expect(movedOf(run(10, whole, at), run(11, whole, at))).toEqual(moved);
+});
+
 test("a model is known after it was pruned by a run that hides, and then by one that does not", () => {
   const [a, b, c] = ["a", "b", "c"].map((name) => finding({ code: "TC101", fingerprint: `TC101${name}` }));
   const other = finding({ code: "TC301", fingerprint: "TC301a" });

@@ -45,6 +45,18 @@ describe("heads off the multiple in attention that is written out", () => {
   });
 });
 
+describe("what is predicted to gain nothing", () => {
+  eachModel<LintOptions>([
+    ["convnext_tiny", { stack: "cudnn" }],
+    ["sd_unet", {}],
+  ])("in %s is no finding", async (name, options) => {
+    const { findings, unlisted } = await lint(zooModel(name), { ...options, verbose: true });
+    const all = [...findings, ...(unlisted?.findings ?? [])];
+    expect(all.length).toBeGreaterThan(0);
+    expect(all.filter(({ saves }) => saves !== null && saves.microseconds <= 0)).toEqual([]);
+  });
+});
+
 describe("what the decision declines", () => {
   eachModel<LintOptions>([
     ["misaligned_cnn", { dims: { batch: 32 } }],

@@ -15,6 +15,7 @@ import {
   node,
   onnx,
   reluModel,
+  type types,
   varint,
 } from "./build.ts";
 import { compareWithOnnxProto } from "./oracle.ts";
@@ -105,12 +106,12 @@ describe("A model", () => {
     expect(model.graph.inputs[0]?.declared).toEqual({ kind: "tensor", dtype: "float32", shape: [8] });
   });
 
-  it("may use element types, attribute types and data locations that no enumeration has", () => {
+  it("of a later ONNX may use element types, attribute types and data locations that no enumeration has", () => {
     const attribute = field(5, field(1, "later"), varint(20, 99), field(99, "value"));
     const tensor = field(5, field(8, "w"), varint(1, 2), varint(2, 77), field(9, "abc"));
     const input = field(11, field(1, "x"), field(2, field(1, varint(1, 77))));
     const operator = field(1, field(1, "x"), field(2, "y"), field(4, "Relu"), attribute);
-    using model = modelFromBytes(join(varint(1, 14), field(7, operator, tensor, input)));
+    using model = modelFromBytes(join(varint(1, newestIrVersion + 1), field(7, operator, tensor, input)));
     expect(model.graph.nodes[0]?.attributes).toEqual([{ name: "later", value: { type: "other", code: 99 } }]);
     expect(tensorOf(model, "w")).toMatchObject({ dtype: undefined, dtypeCode: 77, dims: [2] });
     expect(model.graph.inputs[0]?.declared).toMatchObject({ dtype: undefined });
@@ -277,26 +278,60 @@ describe("Names", () => {
     expect(() => modelFromBytes(reluModel({ initializer: [w, w] }))).toThrow(refused("duplicate-name"));
   });
 
-  it.each(["an input", "an initializer", "an inner value"])("of no data type are named: %s", (what) => {
-    const later = info("v", [2], 77);
-    const w = { name: "w", dims: [2], dataType: 77, rawData: new Uint8Array(2) };
-    using model = modelFromBytes(
-      modelBytes({
-        node: [node("Relu", [what === "an initializer" ? "w" : "v"], ["y"])],
-        input: what === "an inner value" ? [info("x")] : [later],
-        output: [info("y")],
-        ...(what === "an initializer" ? { initializer: [w], input: [] } : {}),
-        ...(what === "an inner value"
-          ? { node: [node("Neg", ["x"], ["v"]), node("Relu", ["v"], ["y"])], valueInfo: [later] }
-          : {}),
-      }),
-    );
-    expect(model.notices).toEqual([
+  describe.each([
+    ["an input", { node: [node("Relu", ["v"], ["y"])], input: [info("v", [2], 77)] }],
+    [
+      "an initializer",
       {
-        code: "unknown-dtype",
-        message: `77, the element type of "${what === "an initializer" ? "w" : "v"}", is no data type that tc-lint knows`,
+        node: [node("Relu", ["v"], ["y"])],
+        initializer: [{ name: "v", dims: [2], dataType: 77, rawData: new Uint8Array(2) }],
       },
-    ]);
+    ],
+    [
+      "an inner value",
+      {
+        node: [node("Neg", ["x"], ["v"]), node("Relu", ["v"], ["y"])],
+        input: [info("x")],
+        valueInfo: [info("v", [2], 77)],
+      },
+    ],
+    [
+      "a constant of a branch",
+      {
+        node: [
+          node("If", ["c"], ["y"], {
+            attribute: ["then_branch", "else_branch"].map((name) => ({
+              name,
+              type: onnx.AttributeProto.AttributeType.GRAPH,
+              g: {
+                name,
+                node: [node("Relu", ["v"], ["b"])],
+                initializer: [{ name: "v", dims: [2], dataType: 77, rawData: new Uint8Array(2) }],
+                output: [info("b")],
+              },
+            })),
+          }),
+        ],
+        input: [info("c")],
+      },
+    ],
+  ] satisfies [string, types.IGraphProto][])("of no data type: %s", (_, graph) => {
+    const bytes = (irVersion: number) => modelBytes({ ...graph, output: [info("y")] }, { irVersion });
+
+    it("are refused", () => {
+      expect(() => modelFromBytes(bytes(newestIrVersion))).toThrow(
+        'model.onnx: 77, the element type of "v", is none of ONNX\'s data types (1 to 26)',
+      );
+      expect(() => modelFromBytes(bytes(newestIrVersion))).toThrow(refused("bad-dtype"));
+    });
+
+    it("are named where the file may be of a later ONNX", () => {
+      using model = modelFromBytes(bytes(newestIrVersion + 1));
+      expect(model.notices).toContainEqual({
+        code: "unknown-dtype",
+        message: '77, the element type of "v", is no data type that tc-lint knows',
+      });
+    });
   });
 
   it("are sorted into an order, where the file has none", () => {

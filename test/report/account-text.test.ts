@@ -231,6 +231,15 @@ describe("half that is not sure to save", () => {
     expect(standing(named)).toMatchObject({ afterAll: 9 });
   });
 
+  test("after all is of no half that no fix stores, be there safe fixes of the file as it is stored", () => {
+    const unwritten = { unsure: true, unwritten: true } as const;
+    const step = { ...stepTo(2), microseconds: 8, ...unwritten };
+    expect(standing([exported, step])).toMatchObject({ afterFix: 10, afterAll: 10 });
+    const written = { microseconds: 1, low: 0.5, high: 2, after: 9 };
+    const safe: AccountStep = { ...layout, step: "safe", microseconds: 7, command: "--fix", written };
+    expect(standing([exported, step, safe])).toMatchObject({ afterFix: 9, afterAll: 9 });
+  });
+
   test("a step that has no command names none, nor does a layout", () => {
     const step = stepTo(-2);
     expect(accountCells(step, [exported, step])[3]).toBe("");

@@ -68,6 +68,21 @@ describe("where a model stands", () => {
     expect(bestStepText(of(accountOf(["exported", 400])))).toBe("");
   });
 
+  test("has safe fixes by their precision where --fix alone makes something else of the file", () => {
+    const steps = accountOf(["exported", 400], ["precision", 390], ["safe", 300]);
+    const stepWith = (said: Partial<AccountStep>) =>
+      bestStepText(of(steps.map((step) => (step.step === "safe" ? { ...step, ...said } : step))));
+    const written = { microseconds: 30, low: 10, high: 50, after: 370 };
+    expect(stepWith({ command: "--fix" })).toBe("safe fixes 90 µs, 23 %");
+    expect(stepWith({ command: "--fix --precision fp16", needsHalf: true })).toBe(
+      "safe fixes in FP16 90 µs, 23 %",
+    );
+    expect(stepWith({ command: "--fix", written })).toBe("safe fixes in FP16 90 µs, 23 %");
+    expect(stepWith({ command: "--fix", written: { ...written, microseconds: 90, after: 300 } })).toBe(
+      "safe fixes 90 µs, 23 %",
+    );
+  });
+
   test("has what may save much more than all that is sure beside it", () => {
     const unsure = (to: number) =>
       accountOf(["exported", 400], ["precision", to], ["author", to - 20]).map((step) =>

@@ -1,11 +1,12 @@
 /** A terminal of 80, 100 and 120 columns: what is said first of one model fits it, and every command stands whole on a line. */
-import { describe, expect } from "vitest";
+import { describe, expect, test } from "vitest";
 import { lint } from "../../src/api/lint.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
 import { findStack, type StackId, stackIds } from "../../src/hardware/stacks.ts";
 import { duration } from "../../src/ir/format.ts";
 import type { FindingGroup, ModelReport } from "../../src/lint/result.ts";
 import type { RenderOptions } from "../../src/report/render.ts";
+import { layoutsOf } from "../../src/report/screen.ts";
 import { reportOf } from "../../src/report/summary.ts";
 import { renderText } from "../../src/report/text.ts";
 import textWidth from "../../src/report/text-width.ts";
@@ -104,6 +105,16 @@ function expectRunnable({ groups }: ModelReport, lines: readonly string[]): void
   const isAuthors = (group: FindingGroup) => group.severity === "info" && !canRun(group);
   if (seen.some(isAuthors)) expect(hidden.filter((group) => !isAuthors(group))).toEqual([]);
 }
+
+test("the gap above the notes yields before that above the account", () => {
+  const view = { above: ["model"], account: ["as exported"], entries: [["error"]], notes: ["note"] };
+  const apart = ["model", "", "as exported"];
+  expect([...layoutsOf([() => view])].map(({ head, notes }) => [head, notes])).toEqual([
+    [apart, ["", "note"]],
+    [apart, ["note"]],
+    [["model", "as exported"], ["note"]],
+  ]);
+});
 
 describe("on the default stack", () => {
   eachModel(zooNames)("%s fits a terminal", async (name) => expectFits(await lintedOn(name, "ort-cuda")));

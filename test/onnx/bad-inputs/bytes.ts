@@ -56,7 +56,8 @@ const empties: BadInput[] = [
   file(12, "10M empty functions", { error: "too-many-functions" }, () =>
     join(graph(), repeat(millions, 0xca, 1, 0)),
   ),
-  file(12, "10M empty opsets", { error: "no-nodes" }, () => join(graph(), repeat(millions, 0x42, 0))),
+  file(12, "10M empty opsets", { error: "bad-opset" }, () => join(graph(), repeat(millions, 0x42, 0))),
+  file(12, "10M opsets", { error: "no-nodes" }, () => join(graph(), repeat(millions, 0x42, 2, 0x10, 1))),
   file(12, "10M empty metadata entries", { error: "no-nodes" }, () =>
     join(graph(), repeat(millions, 0x72, 0)),
   ),

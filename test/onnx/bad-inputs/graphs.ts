@@ -163,6 +163,14 @@ export const graphCases: readonly BadInput[] = [
     {},
     opset(2 ** 60),
   ),
+  graph(
+    54,
+    "opset 0",
+    { error: "bad-opset", says: "opset 0 of ai.onnx is imported, expected 1 or later" },
+    [node("Relu", ["x"], ["y"])],
+    {},
+    opset(0),
+  ),
   graph(54, "an operator of a later opset", { skipped: 1 }, [node("FromTheFuture", ["x"], ["y"])]),
   graph(54, "a domain of one's own", { skipped: 1 }, [node("Fancy", ["x"], ["y"], { domain: "my.ops" })]),
   file(54, "no opset", { notice: "no-opset" }, () =>

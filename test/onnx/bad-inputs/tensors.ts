@@ -83,8 +83,8 @@ export const tensorCases: readonly BadInput[] = [
   tensor(22, "element type 0", { error: "bad-dtype" }, dims(1), dtype(0), raw(4)),
   tensor(
     22,
-    "element type 99, newer than this reader",
-    { notice: "unknown-dtype" },
+    "element type 99",
+    { error: "bad-dtype", says: `99, the element type of "w", is none of ONNX's data types (1 to 26)` },
     dims(1),
     dtype(99),
     raw(4),
