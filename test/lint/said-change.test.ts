@@ -12,7 +12,7 @@ const isUntold = ({ saves, fixCommand, setting, message }: FindingGroup) =>
   saves !== null && fixCommand === null && setting === undefined && !inPyTorch.test(message);
 
 /** What has no saving to claim: what to write or keep, or that nothing is to be done. */
-const inWords = /\bnothing to mend\b|\bkeep it in FP32\b|\buse -65504\b|\btwice the batch\b/;
+const inWords = /\bnothing to mend\b|\bkeep it in FP32\b|\buse -32752\b|\btwice the batch\b/;
 
 const looked = ["bert", "c3d", "llama_dynamo", "sd_unet", "siglip_so400m_d2", "whisper_encoder"];
 
