@@ -2,6 +2,7 @@
 import { invalidNode } from "../facts/invalid-node.ts";
 import { siteOf } from "../facts/nhwc-body.ts";
 import { storedElements } from "../facts/stored.ts";
+import type { Target } from "../hardware/target.ts";
 import { foundSizes } from "../ir/assumed.ts";
 import { labelOf, type Model, operatorOf } from "../ir/model.ts";
 import { graphsOf } from "../ir/nodes.ts";
@@ -80,7 +81,7 @@ export function assemble(
     ...budgets,
     skipped: skippedOf(context),
     notices: [
-      ...settings.notices.map((notice) => withHalfUnread(notice, { account, half })),
+      ...settings.notices.map((notice) => withHalfUnread(notice, target, { account, half })),
       ...noticesOf(context.workload, target, half),
       ...settingNotices(context, target, settings),
       ...freeSizeNotices(context, settings),
@@ -95,13 +96,14 @@ export function assemble(
   };
 }
 
-/** Ranges of small weights decide what half keeps in FP32; of what is not there it is taken to be in range. */
+/** Ranges of small weights decide what FP16 keeps in FP32; of what is not there it is taken to be in range. BF16 has the range of FP32. */
 function withHalfUnread(
   notice: NoticeReport,
+  { precision }: Target,
   { account, half }: Pick<Told, "account" | "half">,
 ): NoticeReport {
   const isDecided = account.some(({ step }) => step === "kept") || half?.written !== undefined;
-  if (notice.code !== "weights-missing" || !isDecided) return notice;
+  if (notice.code !== "weights-missing" || !isDecided || precision === "bf16") return notice;
   return {
     ...notice,
     message: `${notice.message}, and FP16 is told as if all were in its range`,

@@ -36,6 +36,8 @@ describe.each(["ort-cuda", "inductor", "cudnn"] as const)("on %s", (stack) => {
     const here = await told(tiny, stack);
     expect(here.report.account).not.toEqual(without.report.account);
     expect(without.note).toContain("FP16 is told as if all were in its range");
+    const report = await lint(folder.write("scaled.onnx", scaled(undefined)), { stack, precision: "bf16" });
+    expect(JSON.stringify(report.notices)).not.toContain("in its range");
   });
 
   it("says nothing of it where the file is asked about as it is stored", async () => {
