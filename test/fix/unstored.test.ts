@@ -149,7 +149,7 @@ describe("what is said of it", () => {
   it("is the types that it stores, where half is asked for", async () => {
     const report = await lint(models["convolutions"] ?? old, { stack: "ort-cuda", precision: "fp16" });
     const text = renderText(reportOf([report], "0"), renderOptions);
-    expect(text).toMatch(/ort-cuda, as stored: /);
+    expect(text).toMatch(/ort-cuda in a CUDA graph, as stored: /);
     expect(text).toMatch(/no fix stores the file in FP16: everything here is predicted in the types/);
   });
 
