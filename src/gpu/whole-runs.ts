@@ -5,6 +5,7 @@
 import type { Range } from "../cost/calibration.ts";
 import { sameGenerationWidening } from "../cost/fitted.ts";
 import type { Gpu } from "../hardware/gpu.ts";
+import { sharesCapability } from "../hardware/gpus.ts";
 import type { WholeRuns } from "../workload/whole-runs.ts";
 
 /** Natural logarithms of measured / predicted that enclose nine of ten, and the GPUs that they are of. */
@@ -19,16 +20,14 @@ const runInFp32: MeasuredRange = { low: -0.17, high: 0.55, on: ["h200"] };
 /** Batch 1: no more than 0.125 longer. A tenth is added for what larger batches add to FP16 alone. */
 const leftInFp16: MeasuredRange = { low: -0.47, high: 0.22, on: ["h200"] };
 
-/** All that were measured are of it. */
-const measuredCapability = "9.0";
+/** Of one compute capability all of them. */
+const measured = [runInFp16, runInFp32, leftInFp16];
 
-export function wholeRunsOn({
-  id,
-  computeCapability,
-}: Pick<Gpu, "id" | "computeCapability">): WholeRuns | undefined {
-  if (computeCapability !== measuredCapability) return undefined;
+export function wholeRunsOn(gpu: Pick<Gpu, "id" | "computeCapability">): WholeRuns | undefined {
+  const isLike = measured.some(({ on }) => on.some((id) => sharesCapability(gpu, id)));
+  if (!isLike) return undefined;
   const here = ({ low, high, on }: MeasuredRange): Range => {
-    const factor = on.includes(id) ? 1 : sameGenerationWidening;
+    const factor = on.includes(gpu.id) ? 1 : sameGenerationWidening;
     return { low: factor * low, high: factor * high };
   };
   return { runs: { fp16: here(runInFp16), fp32: here(runInFp32) }, fromFp32: { fp16: here(leftInFp16) } };

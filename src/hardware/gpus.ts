@@ -24,6 +24,11 @@ const aliases: ReadonlyMap<string, string> = new Map([
   ["agx-orin", "orin"],
 ]);
 
+/** Whether a GPU runs the machine code of another that has a row, with the same units. */
+export function sharesCapability({ computeCapability }: Pick<Gpu, "computeCapability">, id: string): boolean {
+  return findGpu(id)?.computeCapability === computeCapability;
+}
+
 /** The row of an id such as "h200", whatever its case; undefined where there is none. */
 export function findGpu(id: string): Gpu | undefined {
   const key = id.toLowerCase();

@@ -115,7 +115,7 @@ function expectOutcome({ exitCode, stdout, stderr }: CliRun, expected: Expected)
   if (expected === "fine")
     expect(outcome).toEqual({ exitCode: 0, error: undefined, notices: [], skipped: 0 });
   else if ("notice" in expected)
-    expect(outcome).toMatchObject({ exitCode: 0, error: undefined, notices: [expected.notice] });
+    expect(outcome).toMatchObject({ exitCode: 0, error: undefined, notices: [expected.notice].flat() });
   else if ("skipped" in expected)
     expect(outcome).toMatchObject({ exitCode: 0, error: undefined, skipped: expected.skipped });
   else {

@@ -7,8 +7,8 @@ export type Expected =
   | { readonly error: string; readonly says?: string }
   /** Exit code 2 before any model is opened, with this on stderr. */
   | { readonly stderr: string }
-  /** Linted, with this notice. */
-  | { readonly notice: string }
+  /** Linted, with this notice and no other, or with these. */
+  | { readonly notice: string | readonly string[] }
   /** Linted, with this many nodes that inference could not follow. */
   | { readonly skipped: number }
   /** Linted as if nothing were odd. */

@@ -95,7 +95,7 @@ export const graphCases: readonly BadInput[] = [
   graph(
     50,
     "branches that capture outer values",
-    { notice: "branch" },
+    { notice: ["branch", "no-cuda-graph"] },
     [
       node("Relu", ["x"], ["a"]),
       node("If", ["c"], ["y"], {
