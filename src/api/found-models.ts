@@ -1,4 +1,5 @@
 /** @file What a run found in each of its models, in all scenarios together, as tc-lint-suppressions.json counts it. */
+import { maxOf } from "../ir/lists.ts";
 import type { Finding, ModelReport } from "../lint/result.ts";
 import type { LintOutcome } from "../settings/lint-plan.ts";
 
@@ -39,7 +40,7 @@ export function foundModels(outcomes: readonly LintOutcome[], keyOf: (path: stri
     }
     const at = [...new Set(reports.map(targetOf))];
     const isWhole = reports.every(({ error }) => error === null);
-    const parameters = Math.max(...reports.map((report) => report.parameters));
+    const parameters = maxOf(reports.map((report) => report.parameters));
     return { path, key: keyOf(path), found, unlisted: unlistedOf(reports), at, parameters, isWhole };
   });
 }

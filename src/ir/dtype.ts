@@ -1,5 +1,7 @@
 /** @file Element types of ONNX tensors, by the names the IR uses, with their wire codes and widths. */
 
+import { maxOf } from "./lists.ts";
+
 /** `bits` is the stored width of one element; strings have none. Source: onnx.proto, TensorProto.DataType. */
 interface DTypeRow {
   readonly code: number;
@@ -43,7 +45,7 @@ const byCode = new Map<number, DType>(
 );
 
 /** Codes from 1 to here are all taken. */
-export const newestDtypeCode = Math.max(...byCode.keys());
+export const newestDtypeCode = maxOf([...byCode.keys()]);
 
 /** The element type of a wire code; `undefined` for 0 and for codes newer than this table. */
 export function dtypeOfCode(code: number): DType | undefined {

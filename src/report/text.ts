@@ -3,7 +3,7 @@
 import { openSymbols, sizesText } from "../ir/assumed.ts";
 import { counted, duration, percent, printable, significant } from "../ir/format.ts";
 import { byImportance } from "../ir/importance.ts";
-import { pushAll } from "../ir/lists.ts";
+import { maxOf, pushAll } from "../ir/lists.ts";
 import type { LintReport, ModelReport } from "../lint/result.ts";
 import { modelBlocks } from "./blocks.ts";
 import { type Palette, paletteOf } from "./color.ts";
@@ -218,7 +218,7 @@ const muchUnsure = 0.1;
 
 /** As exported, where half precision is one of what may be saved: every step takes from what is left before it. */
 function savedFrom({ account, predicted }: ModelReport): number {
-  return Math.max(predicted.microseconds, ...account.map(({ microseconds }) => microseconds));
+  return maxOf([predicted.microseconds, ...account.map(({ microseconds }) => microseconds)]);
 }
 
 /** `292 µs of 582 µs may be saved, or nothing (--verbose)`: what no finding claims is no clean bill where it is much; empty where it is not. */

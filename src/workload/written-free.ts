@@ -2,8 +2,10 @@
  * @file What ONNX Runtime joins only where a file says every size: a bias behind a product of more than two axes (MatMulAddFusion of matmul_add_fusion.cc
  * makes a Gemm of static shapes alone), and a factor that is computed from a shape (constant folding knows a Shape of static axes alone).
  */
+
 import type { Scope } from "../facts/scope.ts";
 import type { Shape } from "../ir/dim.ts";
+import { pushAll } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOp } from "../ops/ask.ts";
 import type { TrafficWork } from "../ops/work.ts";
@@ -75,7 +77,7 @@ function comesOfShape(value: Value | undefined, scope: Scope): boolean {
     if (maker === undefined || seen.has(maker) || !constants.has(maker)) continue;
     if (isShapeOfOpen(maker, scope)) return true;
     seen.add(maker);
-    left.push(...maker.inputs);
+    pushAll(left, maker.inputs);
   }
   return false;
 }
