@@ -12,12 +12,10 @@ import { alignUp, isOff } from "./padding-sizes.ts";
 type Convolution = CostedProduct & { readonly sizes: ConvWork<number> };
 
 interface Left {
-  readonly products: readonly CostedProduct[];
+  readonly product: Convolution;
   readonly multiple: number;
-  /** Whether channels between two of the network's layers are among them. */
+  /** Whether its channels are between two of the network's layers. */
   readonly isInside: boolean;
-  /** Microseconds that they are sure to take less at the next multiple, whatever padding costs around them. */
-  readonly saves: number;
 }
 
 export class Narrow {
@@ -26,6 +24,7 @@ export class Narrow {
   readonly #context: LintContext;
   readonly #asked: Target;
   readonly #stack: Stack;
+  #left: readonly Left[] | undefined;
 
   constructor(context: LintContext, asked: Target, stack: Stack) {
     this.#context = context;
@@ -34,24 +33,28 @@ export class Narrow {
     this.turned = context.pricedProducts.filter((product): product is Convolution => this.#isTurned(product));
   }
 
-  /** Those that the decision for this stack leaves off; `there` is the workload on the other. Undefined where there are none. */
-  left(there: Workload): Left | undefined {
+  /** Those of them that the decision for this stack leaves off. */
+  get left(): readonly Left[] {
+    this.#left ??= this.#find();
+    return this.#left;
+  }
+
+  /** Microseconds that they are sure to take less at the next multiple, whatever padding costs around them; `there` is the workload on the other stack. */
+  savedOn(there: Workload): number {
+    return this.left.reduce((sum, { product, multiple }) => sum + this.#savedBy(product, multiple, there), 0);
+  }
+
+  #find(): Left[] {
     const index = ProductIndex.of(this.#context.products);
-    const products: CostedProduct[] = [];
-    let [saves, isInside, multiple] = [0, false, 1];
-    for (const product of this.turned) {
+    return this.turned.flatMap((product) => {
       const { sizes } = product;
-      const wanted = this.#stack.alignment[computeTypeOn(sizes.dtype, this.#asked)];
+      const multiple = this.#stack.alignment[computeTypeOn(sizes.dtype, this.#asked)];
       // What comes into the network is as wide as its data.
-      const isOffInside = isOff(sizes.channels, wanted) && !isFirstLayer(product, index);
-      const isLeft = sizes.groups === 1 && (isOffInside || isOff(sizes.filters, wanted));
-      if (!isLeft || this.#context.decision?.paddedOf(product, "conv") !== undefined) continue;
-      multiple = wanted;
-      isInside ||= isOffInside;
-      saves += this.#savedBy(product, wanted, there);
-      products.push(product);
-    }
-    return products.length === 0 ? undefined : { products, multiple, isInside, saves };
+      const isInside = isOff(sizes.channels, multiple) && !isFirstLayer(product, index);
+      const isLeft = sizes.groups === 1 && (isInside || isOff(sizes.filters, multiple));
+      const isPadded = this.#context.decision?.paddedOf(product, "conv") !== undefined;
+      return isLeft && !isPadded ? [{ product, multiple, isInside }] : [];
+    });
   }
 
   /** What is not sure counts for nothing. */
