@@ -4,7 +4,8 @@
  */
 
 import type { Scope } from "../facts/scope.ts";
-import type { Shape } from "../ir/dim.ts";
+import { evaluateDim, type Shape } from "../ir/dim.ts";
+import { groupBy } from "../ir/group.ts";
 import { pushAll } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import { isOp } from "../ops/ask.ts";
@@ -15,6 +16,7 @@ import { chainWork } from "./traffic.ts";
 import type { Bound } from "./values.ts";
 import type { Workload } from "./workload.ts";
 import { foldedOperands } from "./written-operand.ts";
+import { WrittenGraph } from "./written-out.ts";
 
 /** Priced as part of another kernel, which it is where symbols are bound in the file or by the session. */
 export interface LeftApart {
@@ -30,9 +32,10 @@ type Found = Pick<Workload, "facts" | "timeline" | "bindings" | "target">;
 export function leftApart(found: Found): LeftApart[] {
   const { facts, timeline, bindings, target } = found;
   if (facts.symbols.size === 0 || target.stack.fuses.elementwise !== "patterns") return [];
-  const scopes = new Map(timeline.steps.map(({ scope, runs }) => [scope, runs]));
-  return [...scopes].flatMap(([scope, runs]) => {
-    const nodes = [...openBiases(scope, timeline), ...openFactors(scope, { bindings })];
+  const byScope = groupBy(timeline.steps, ({ scope }) => scope);
+  return [...byScope].flatMap(([scope, steps]) => {
+    const runs = evaluateDim(scope.totalRepeat, bindings) ?? 1;
+    const nodes = [...openBiases(scope, steps, timeline), ...openFactors(scope, { bindings })];
     return nodes.flatMap((node) => {
       const work = chainWork([node], scope, ConstantValues.of(scope), bindings);
       return work === undefined ? [] : [{ node, work, runs }];
@@ -40,13 +43,12 @@ export function leftApart(found: Found): LeftApart[] {
   });
 }
 
-function openBiases(scope: Scope, timeline: Timeline): Node[] {
-  return timeline.steps.flatMap((step) => {
+function openBiases(scope: Scope, steps: readonly Step[], timeline: Timeline): Node[] {
+  const graph = new WrittenGraph(scope);
+  return steps.flatMap((step) => {
     const [x] = step.product?.node.inputs ?? [];
-    if (step.scope !== scope || step.product?.sizes.kind !== "gemm" || !isOpen(scope.shape(x), 3)) return [];
-    const constants = ConstantValues.of(scope);
-    const isBias = (node: Node) =>
-      isOp(node, "Add") && node.inputs.some((value) => value !== undefined && constants.isFixedRow(value));
+    if (step.product?.sizes.kind !== "gemm" || !isOpen(scope.shape(x), 3)) return [];
+    const isBias = (node: Node) => isOp(node, "Add") && node.inputs.some((value) => graph.isFixedRow(value));
     return step.nodes.filter((node) => isBias(node) && !isReadByOne(node, step, timeline));
   });
 }
@@ -72,7 +74,7 @@ function comesOfShape(value: Value | undefined, scope: Scope): boolean {
   const constants = ConstantValues.of(scope);
   const seen = new Set<Node>();
   const left = [value];
-  for (let each = left.pop(); each !== undefined || left.length > 0; each = left.pop()) {
+  for (const each of left) {
     const maker = each?.producer;
     if (maker === undefined || seen.has(maker) || !constants.has(maker)) continue;
     if (isShapeOfOpen(maker, scope)) return true;
