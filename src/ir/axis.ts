@@ -198,3 +198,6 @@ export function paddedSize(axis: Axis, sizes: PaddedSizes): number {
   }
   return size;
 }
+
+/** Of what one size saves beside what another does: the plainer or smaller one wins, for predictions are no finer than this. */
+export const goodEnough = 0.8;

@@ -2,13 +2,15 @@
  * @file One size for an axis that several products have: what one writes the next reads, so that both are told to pad it to the same. Where
  * a product is grouped, whole groups grow.
  */
+
+import { goodEnough } from "../ir/axis.ts";
 import { maxOf, pushAll } from "../ir/lists.ts";
 import type { Node, Value } from "../ir/model.ts";
 import type { ProductWork } from "../ops/work.ts";
 import type { CostedProduct, LintContext } from "./context.ts";
 import { ProductIndex } from "./graph.ts";
 import { type ProductEnd as End, Neighbours, type Side } from "./neighbours.ts";
-import { goodEnough, paddedSizes } from "./padding-sizes.ts";
+import { paddedSizes } from "./padding-sizes.ts";
 
 const known = new WeakMap<LintContext, AxisTargets>();
 

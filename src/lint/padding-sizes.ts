@@ -6,8 +6,6 @@ const partialSteps = [2, 4];
 const wholeSteps = [1, 2, 4, 8];
 /** Beyond this a wider layer is another network. */
 const widestGrowth = 1.5;
-/** A smaller size that saves nearly as much wins: the model stays small, and predictions are no finer than this. */
-export const goodEnough = 0.8;
 
 /**
  * Whether an axis has a width to round up. One of a single element has none: it is the one number that a model gives or a gate lets through, a

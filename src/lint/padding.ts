@@ -1,12 +1,13 @@
 /** @file Which larger sizes of a product's axes the cost model prefers to those it has. */
 import type { Saving } from "../cost/model.ts";
+import { goodEnough } from "../ir/axis.ts";
 import { maxOf } from "../ir/lists.ts";
 import type { ProductWork } from "../ops/work.ts";
 import type { Workload } from "../workload/workload.ts";
 import { AxisTargets } from "./axis-targets.ts";
 import { type CostedProduct, type LintContext, scale } from "./context.ts";
 import { type DecidedProduct, isOfKind } from "./decision.ts";
-import { goodEnough, isOff, paddedSizes } from "./padding-sizes.ts";
+import { isOff, paddedSizes } from "./padding-sizes.ts";
 
 export interface Axis<W extends ProductWork<number>> {
   readonly name: keyof W & string;

@@ -1,5 +1,5 @@
 /** @file The next multiple of a vector in place of what is a little faster by prediction. */
-import type { Atom, PaddedSizes } from "../../ir/axis.ts";
+import { type Atom, goodEnough, type PaddedSizes } from "../../ir/axis.ts";
 import { type Alike, alikeIn, vector } from "./sizes-tried.ts";
 
 /** What sizes of a component take, and what is known of that. */
@@ -9,9 +9,6 @@ export interface Sizing {
   readonly uncertainty: (from: PaddedSizes, to: PaddedSizes) => number;
   readonly candidatesOf: (atom: Atom) => readonly number[];
 }
-
-/** Of what a part of a vector saves, what is enough of the next multiple: predictions are no finer. */
-const goodEnough = 0.8;
 
 /**
  * The next multiple (of what is one already, none), unless another size saves more beyond doubt, or `most` is given up. A part of a vector is for what is
