@@ -33,7 +33,9 @@ const { values: options } = parseArgs({
 });
 
 const storage = "float16";
-const sets = 12;
+const mostSets = 12;
+/** Weights of so many sets are more than L2 holds. */
+const bytesOfSets = 256e6;
 const noSecondBlock = 120 * 1024;
 
 interface Way {
@@ -69,7 +71,8 @@ function alone(emitter: Emitter): Emitter {
     launch: (launch: Launch) =>
       emitter.launch({
         ...launch,
-        sharedBytes: launch.cluster === undefined ? launch.sharedBytes : noSecondBlock,
+        sharedBytes:
+          launch.cluster === undefined ? launch.sharedBytes : Math.max(launch.sharedBytes, noSecondBlock),
       }),
     choose: (question) => emitCheapest(own, question),
     clear: (view) => emitter.clear(view),
@@ -88,6 +91,8 @@ function microsecondsOf(host: HarnessHost, listed: DeepLayer, choice: ConvChoice
   const { tile, splits, merge } = choice;
   const accepts = (each: ConvChoice) =>
     each.tile === tile && each.splits === splits && each.merge === merge && !each.copies;
+  const weightBytes = 2 * listed.filters * listed.channels * 9;
+  const sets = Math.min(mostSets, Math.ceil(bytesOfSets / weightBytes));
   const calls = Array.from({ length: sets }, () => {
     const set = new CallSet(host, false);
     const to: Operands = {
@@ -119,7 +124,8 @@ function* timedWays(host: HarnessHost, listed: DeepLayer): Generator<Timed> {
     if ((kind === "cluster" && choice.tile.walk?.panels !== 1) || left[kind]-- <= 0) continue;
     const { tile, splits } = choice;
     const row = { layer: listed.from, entry: tile.entry, splits, predicted };
-    for (const isAlone of kind === "cluster" && splits > 4 ? [false, true] : [false]) {
+    const mayMeet = kind === "cluster" && splits > 4 && tile.blocks > 1;
+    for (const isAlone of mayMeet ? [false, true] : [false]) {
       try {
         const us = microsecondsOf(host, listed, choice, isAlone);
         yield { ...row, kind: isAlone ? "alone" : kind, us };

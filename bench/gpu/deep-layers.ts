@@ -34,6 +34,14 @@ const listed: readonly (readonly [
   ["sd_unet 32x32 after a skip", 2, 960, 32, 320, 1],
   ["sd_unet last", 2, 320, 32, 4, 1],
   ["yolo deep, one image", 1, 256, 20, 256, 1],
+  ["vgg11 14x14", 1, 512, 14, 512, 1],
+  ["deeplabv3 head, one image", 1, 2048, 17, 256, 1],
+  ["video_unet_192 8x8", 2, 1536, 8, 1536, 1],
+  ["video_unet_192 8x8 after a skip", 2, 3072, 8, 1536, 1],
+  ["video_unet_192 16x16", 2, 768, 16, 768, 1],
+  ["video_unet_192 16x16 after a skip", 2, 2304, 16, 768, 1],
+  ["video_unet_192 16x16, wide", 2, 1536, 16, 1536, 1],
+  ["video_unet_192 32x32 after a skip", 2, 1152, 32, 384, 1],
 ];
 
 export const deepLayers: readonly DeepLayer[] = listed.map(

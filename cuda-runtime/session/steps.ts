@@ -1,5 +1,5 @@
 /** @file Steps with their addresses filled in: what is left to do is to launch them. */
-import { machineOfDevice } from "../../src/hardware/machine.ts";
+import { type Machine, machineOfDevice } from "../../src/hardware/machine.ts";
 import type { DeviceContext } from "../driver/context.ts";
 import { CudaError } from "../driver/errors.ts";
 import { type Kernel, Launcher, type LaunchShape } from "../driver/kernel.ts";
@@ -9,6 +9,7 @@ import { byteOffsetOf, type TensorMap } from "../ir/params.ts";
 import type { KernelRef, Launch, Step } from "../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../ir/storage.ts";
 import { type DeviceBuffer, elementCount, type View } from "../ir/view.ts";
+import { spreadBytes } from "./spread.ts";
 import type { KernelStore } from "./store.ts";
 
 /** Where a buffer begins. */
@@ -34,11 +35,13 @@ export class StepRunner implements Disposable {
   readonly #context: DeviceContext;
   readonly #store: KernelStore;
   readonly #launcher: Launcher;
+  readonly #machine: Machine;
 
   constructor(context: DeviceContext, store: KernelStore) {
     this.#context = context;
     this.#store = store;
-    this.#launcher = new Launcher(context.driver, machineOfDevice(context.device).features.overlap);
+    this.#machine = machineOfDevice(context.device);
+    this.#launcher = new Launcher(context.driver, this.#machine.features.overlap);
   }
 
   /** Loads the kernel, asks for its shared memory, writes the pointers. Throws what the store throws. */
@@ -53,10 +56,11 @@ export class StepRunner implements Disposable {
   }
 
   #readyLaunch(launch: Launch, addressOf: AddressOf): Ready {
-    const { kernel: ref, grid, block, sharedBytes, cluster, params } = launch;
+    const { kernel: ref, grid, block, cluster, params } = launch;
     expectAtOnce(launch, this.#context.device.multiprocessors);
     const kernel = this.#store.kernel(ref);
-    kernel.prepare(launch);
+    const sharedBytes = spreadBytes(launch, kernel.attribute("staticSharedBytes"), this.#machine);
+    kernel.prepare({ sharedBytes, cluster });
     const parameters = params.bytes.slice();
     const data = new DataView(parameters.buffer);
     for (const { at, view } of params.pointers)

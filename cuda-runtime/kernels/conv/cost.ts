@@ -10,8 +10,10 @@ import type { PlanTarget } from "../../ir/step.ts";
 import { oddStoreClocks } from "../gemm/cost.ts";
 import { hasRegistersForEnds } from "../gemm/hopper-cost.ts";
 import { type StayingRates, stayingClocks, sumRates, teamSumClocks } from "../gemm/staying-cost.ts";
+import { isLargeTeamRow } from "../gemm/table.ts";
 import type { HaloWork } from "./halo.ts";
 import { haloMicroseconds, storeWidthOf } from "./halo-cost.ts";
+import { largeTeamClocks, largeTeamRates } from "./large-team-cost.ts";
 import {
   type ConvMath,
   type ConvTile,
@@ -225,9 +227,20 @@ function teamMicroseconds(
   target: PlanTarget,
 ): number {
   const { product } = walk;
-  const { work, memory } = walkedWork(problem, tile, walk, splits, teamRates, target);
+  const isLarge = isLargeTeamRow(product);
+  const { work, memory } = walkedWork(
+    problem,
+    tile,
+    walk,
+    splits,
+    isLarge ? largeTeamRates : teamRates,
+    target,
+  );
   const odd = (work.stored * product.m * product.n * oddStoreClocks[storeWidthOf(problem)]) / splits;
-  const clocks = teamRates.start + odd + teamSumClocks(product, work, teamRates, memory, target);
+  const adding = isLarge
+    ? largeTeamClocks(product, work, walk.panels, memory, target)
+    : teamRates.start + teamSumClocks(product, work, teamRates, memory, target);
+  const clocks = odd + adding;
   return target.launchMicroseconds + clocks / target.clocksPerMicrosecond;
 }
 

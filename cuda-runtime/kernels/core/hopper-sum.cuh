@@ -27,11 +27,16 @@ struct HopperSum {
   // Of a team of two.
   static constexpr int kUnitsOfWarp = (kUnits + 2 * kWarps - 1) / (2 * kWarps);
   static constexpr int kUnitBytes = Unit::kFloats * 4;
-  // Where the ring was, totals are.
-  static constexpr int kPartsAt = STAGES * Product::kStageBytes;
-  static_assert(kPartsAt >= kWarps * kUnitsOfWarp * kUnitBytes, "totals");
   static constexpr int kPartBytes = Sums::kFloats * 4;
-  static constexpr int kBarriersAt = kPartsAt + BM / 16 * kPartBytes;
+  static constexpr int kPartsBytes = BM / 16 * kPartBytes;
+  // Where the ring was, totals are; of large tiles the sums are there, too, and totals behind them.
+  static constexpr bool kPartsInRing = BM * BN > 128 * 64;
+  static_assert(!kPartsInRing || kTogether, "groups that take turns add up beside the ring");
+  static constexpr int kRingBytes = STAGES * Product::kStageBytes;
+  static constexpr int kPartsAt = kPartsInRing ? 0 : kRingBytes;
+  static constexpr int kTotalsAt = kPartsInRing ? kPartsBytes : 0;
+  static_assert(kRingBytes >= kTotalsAt + kWarps * kUnitsOfWarp * kUnitBytes, "totals");
+  static constexpr int kBarriersAt = kPartsInRing ? kRingBytes : kPartsAt + kPartsBytes;
 
   const typename Product::Params& params;
   const GemmParams& p;
@@ -142,9 +147,11 @@ struct HopperSum {
       if (group > 0) return;
       addSlab(sums, own);
     }
+    // The other group's products may still be read from there.
+    if constexpr (kPartsInRing) syncGroup<kThreads>(0);
     own.put(sums);
     // Totals lie where the other group's products were read from.
-    if constexpr (kTogether) syncGroup<kThreads>(0);
+    if constexpr (kTogether && !kPartsInRing) syncGroup<kThreads>(0);
   }
 
   // As Slab puts them.
@@ -164,7 +171,7 @@ struct HopperSum {
   }
 
   __device__ __forceinline__ Unit totalOf(int index) const {
-    float* at = reinterpret_cast<float*>(shared + (threadIdx.x / 32 * kUnitsOfWarp + index) * kUnitBytes);
+    float* at = reinterpret_cast<float*>(shared + kTotalsAt + (threadIdx.x / 32 * kUnitsOfWarp + index) * kUnitBytes);
     return Unit{at, static_cast<int>(threadIdx.x & 31)};
   }
 

@@ -64,7 +64,6 @@ struct Slab {
   static constexpr int kLanes = WN / 2 < 32 ? WN / 2 : 32;  // of one row: two neighbours a lane
   static constexpr int kRows = 32 / kLanes;                 // at a time
   static constexpr int kPasses = 16 / kRows;
-  static_assert(WN <= 64, "a lane keeps its columns");
 
   float* slab;
   int lane;
@@ -103,6 +102,7 @@ struct Slab {
     float2 scale, bias;
 
     __device__ __forceinline__ Channels(const GemmParams& p, int n) {
+      static_assert(WN <= 64, "a lane keeps its columns");
       scale = make_float2(p.alpha, p.alpha);
       bias = make_float2(0.0f, 0.0f);
       if (p.channelOnM) return;

@@ -81,7 +81,7 @@ const crowding = 1.1;
  * Of the multiprocessors, what clusters of four find: those of one lie together, and what a group of multiprocessors has over stays empty. 32 clusters
  * of 32x1000x2048 took two waves on an H200 (8.4 us, 5.4 where 16 do it), and 64 of a convolution of two blocks each (14 us, 7 predicted).
  */
-const shareOfFours = 0.96;
+export const shareOfFours = 0.96;
 
 /** Of matrices' clusters, by the products of few rows of an H200 (bench/results/gpu-gemm.json) and three on an H100. */
 export const matrixSumRates: SumRates = {

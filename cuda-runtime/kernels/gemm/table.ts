@@ -152,12 +152,17 @@ export const hopperRows: readonly HopperRow[] = [
 /** Of products alone: 729x4304 is 120 tiles of it, 102 of 256 columns and 138 of 192, which are more than there are multiprocessors. */
 const productRows: readonly HopperRow[] = [hopper([128, 224, 4], true)];
 const teamRows: readonly HopperRow[] = [sum([64, 32, 14]), sum([64, 64, 10])];
-/** The same with rings that leave room for two blocks: a part of the taps and channels is a few steps. */
+/**
+ * The same with rings that leave room for two blocks: a part of the taps and channels is a few steps. And large tiles, for parts of many steps: each has a
+ * multiprocessor to itself.
+ */
 export const convTeamRows: readonly HopperRow[] = [
   sum([64, 32, 8]),
   sum([64, 64, 5]),
   sum([128, 32, 4]),
   sum([128, 64, 3]),
+  sum([128, 96, 8]),
+  sum([128, 128, 7]),
 ];
 
 /** Of groups, how many lie below each other and side by side; columns of one; blocks to a multiprocessor. */
@@ -269,12 +274,20 @@ export function runsOfSum(splits: number): 1 | 4 {
 /** What eight warps store from, 16 rows of 32 + 8 floats each. */
 const slabBytes = 8 * 16 * 40 * 4;
 const barrierBytes = 8;
+/** Beyond it (kernels/core/hopper-sum.cuh) a team's sums take the place of the ring. */
+const smallTeamElements = 128 * 64;
+
+/** Of a team: whether each block has a multiprocessor to itself, and a ring as long as that has room for. */
+export function isLargeTeamRow({ m, n }: HopperRow): boolean {
+  return m * n > smallTeamElements;
+}
 
 export function sharedBytesOf(row: TensorRow | HopperRow): number {
   const ring = row.stages * stageBytes(row);
   if (row.kind === "hopper" && row.team === "sum") {
     // Floats in rows of eight more.
-    return ring + row.m * (row.n + 8) * 4 + 2 * row.stages * barrierBytes;
+    const sums = isLargeTeamRow(row) ? 0 : row.m * (row.n + 8) * 4;
+    return ring + sums + 2 * row.stages * barrierBytes;
   }
   // Of barriers one each for a stage that is full, one that is empty, and a group's turn.
   return row.kind === "tensor" ? ring : ring + slabBytes + 2 * (row.stages + 1) * barrierBytes;

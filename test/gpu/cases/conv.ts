@@ -355,6 +355,8 @@ function teamSpecs(tile: ConvTile, spec: Omit<Spec, "name">): Spec[] {
   const { math, entry, filters } = tile;
   const residual = { type: storage[math], layout: "nhwc" } as const;
   const pads = [1, 1, 1, 1];
+  // A tile is of one group.
+  const ofGroup = Math.max(64, filters);
   const shapes: readonly [name: string, spec: Partial<Spec>][] = [
     ["13x11", { ...spec, x: [2, 152, 13, 11], w: [filters + 16, 152, 3, 3] }],
     ["7x7", { x: [1, 136, 7, 7], w: [filters + 8, 136, 3, 3], pads, residual, last: activation("relu") }],
@@ -364,7 +366,7 @@ function teamSpecs(tile: ConvTile, spec: Omit<Spec, "name">): Spec[] {
       { x: [1, 88, 9, 10], w: [filters, 88, 3, 3], pads, activation: activation("silu", 1), residual },
     ],
     ["odd filters", { x: [1, 160, 6, 7], w: [filters + 3, 160, 3, 3], affine: "both", residual }],
-    ["3 groups", { x: [1, 3 * 64, 8, 9], w: [3 * 64, 64, 3, 3], groups: 3, pads, residual }],
+    ["3 groups", { x: [1, 3 * 64, 8, 9], w: [3 * ofGroup, 64, 3, 3], groups: 3, pads, residual }],
     ["float32 out", { x: [1, 104, 8, 8], w: [filters, 104, 3, 3], pads, output: "float32" }],
     ["a volume", { x: [1, 32, 6, 9, 10], w: [filters - 4, 32, 3, 3, 3], pads: [1, 1, 1, 1, 1, 1] }],
   ];
