@@ -99,8 +99,7 @@ export class Assembler {
       `.visible .entry ${entry}(.param .align 8 .b8 p[${paramBytes}])`,
       "{",
       ...registers,
-      ...(this.features.overlap ? beginKernel : []),
-      ...this.#lines,
+      ...(this.features.overlap ? overlapping(this.#lines) : this.#lines),
       "  ret;",
       "}",
       "",
@@ -108,8 +107,23 @@ export class Assembler {
   }
 }
 
-/** As `beginKernel` of kernels/common/launch.cuh. */
-const beginKernel = ["  griddepcontrol.wait;", "  griddepcontrol.launch_dependents;"] as const;
+/**
+ * The other way round than `beginKernel` of kernels/common/launch.cuh: a chain's threads wait for little else than the launch before, and the next one's blocks
+ * come in and fetch their weights meanwhile (ADR 54).
+ */
+function overlapping(lines: readonly string[]): string[] {
+  const first = lines.findIndex((line) => mayTouchMemory.test(line));
+  const before = first < 0 ? lines : lines.slice(0, first);
+  return [
+    "  griddepcontrol.launch_dependents;",
+    ...before,
+    "  griddepcontrol.wait;",
+    ...lines.slice(before.length),
+  ];
+}
+
+/** Global memory, or a line behind which not all lines run. Where an element lies is computed before the launch before is waited for. */
+const mayTouchMemory = /^\s*(?!cvta)\S*global|bra|^\s*@|:\s*$/;
 
 const scratch = new DataView(new ArrayBuffer(8));
 

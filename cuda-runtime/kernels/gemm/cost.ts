@@ -117,9 +117,17 @@ function productMicroseconds(row: CutRow, size: GemmSize, splits: number, target
   const memory = dramClocks(size, target);
   const compute = computeClocks(row, size, splits, target);
   const measured = row.kind === "tensor" ? (row.measured[target.architecture] ?? 1) : 1;
-  if (row.kind === "skinny") return launchMicroseconds + skinnyBehindLaunch(memory, compute, target);
+  if (row.kind === "skinny")
+    return launchMicroseconds + skinnyBehindLaunch(memory / streamOf(row), compute, target);
   const clocks = Math.max(measured * compute, Math.max(streamShare, measured) * memory);
   return launchMicroseconds + startMicroseconds + (clocks + measured * fillClocks) / clocksPerMicrosecond;
+}
+
+/** Of a stream of weights at DRAM's rate, what four rows get by loads of a width: six products on an H200 (bench/measurements/h200-few-rows.jsonl). */
+const streamsOfFour = { wide: 0.68, pair: 1, one: 0.38 } as const;
+
+function streamOf({ along, load, rows }: SkinnyRow): number {
+  return along === "k" && rows > 1 ? streamsOfFour[load] : 1;
 }
 
 /** Microseconds from which on weights are a stream, which begins and ends once: fewer come in the time that a first load takes anyhow. */
@@ -276,6 +284,9 @@ function simtClocks(row: SimtRow, size: GemmSize, splits: number, target: PlanTa
 /** Instructions of a thread that halves the sums which its lanes have of a short column: choices, a shuffle, an addition. */
 const halvingInstructions = 4;
 
+/** Of a short column that is no such: from one load of a lane to the next (bench/measurements/h200-few-rows.jsonl). */
+const shortRoundClocks = 2400;
+
 /** Loads in flight bound it: four of each lane at a time, or one of each short column. */
 function skinnyClocks(row: SkinnyRow, size: GemmSize, splits: number, target: PlanTarget): number {
   const { flopPerClock, bytesPerClock, memoryLatencyClocks } = target;
@@ -291,7 +302,11 @@ function skinnyClocks(row: SkinnyRow, size: GemmSize, splits: number, target: Pl
   const halving = isShort
     ? (columns * row.rows * (lanes - 1) * halvingInstructions * 2) / flopPerClock.cuda
     : 0;
+  const more = isShort ? shortRoundClocks : memoryLatencyClocks * 0.8;
   const wave = (blocks: number) =>
-    rounds * Math.max(blocks * perBlock, memoryLatencyClocks * 0.8) + blocks * halving + memoryLatencyClocks;
+    Math.max(blocks * perBlock, memoryLatencyClocks * 0.8) +
+    (rounds - 1) * Math.max(blocks * perBlock, more) +
+    blocks * halving +
+    memoryLatencyClocks;
   return wavesOf(blocksOf(size, row.rows, columns, splits), resident, target, wave);
 }

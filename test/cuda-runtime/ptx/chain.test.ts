@@ -198,6 +198,41 @@ describe.skipIf(isAbsent).each(targets)("ptxas for $architecture", ({ target, ar
   });
 });
 
+describe("launches that overlap", () => {
+  const shapes: readonly (readonly number[])[] = [[64], [3, 65, 7], [2, 96, 4096], [1, 5]];
+
+  it.each(shapes.map((shape) => ({ shape })))(
+    "let the next one in, and wait before memory: $shape",
+    ({ shape }) => {
+      const x = build.load(view("float16", shape));
+      const sum = build.binary(
+        "add",
+        x,
+        build.load(view("float16", shape, shape.map((_, axis) => axis).reverse())),
+      );
+      const lines = textOf(compile(sum, view("float16", shape)))
+        .split("\n")
+        .map((line) => line.trim());
+      const at = (part: string) => lines.findIndex((line) => line.includes(part));
+      const wait = at("griddepcontrol.wait");
+      expect(lines.filter((line) => line.startsWith("griddepcontrol"))).toEqual([
+        "griddepcontrol.launch_dependents;",
+        "griddepcontrol.wait;",
+      ]);
+      const before = lines.slice(at("griddepcontrol.launch_dependents"), wait);
+      expect(before.filter((line) => /^(?:ld|st|red|atom)\S*global|bra |^@|:$/.test(line))).toEqual([]);
+      // Where elements lie is known by then.
+      expect(before.length).toBeGreaterThan(3);
+      expect(at("ld.global")).toBeGreaterThan(wait);
+    },
+  );
+
+  it("are none before sm_90", () => {
+    const text = textOf(compile(build.load(view("float16", [64])), view("float32", [64]), turing));
+    expect(text).not.toContain("griddepcontrol");
+  });
+});
+
 describe("a chain's text", () => {
   const relu = (x: View) => build.binary("max", build.load(x), build.constant("f32", 0));
 
