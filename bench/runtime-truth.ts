@@ -3,8 +3,8 @@
  *
  *     node scripts/run.mjs bench/runtime-truth.ts ZOO
  *
- * ZOO holds the exports that bench/measurements names: in FP16 `dist/gpu/in-run.js --last` of each, on an H100 and on an H200; as they are stored, in FP32, what
- * `--diff --prove` took of each before its changes, on an H200. h100-model-steps.jsonl has the launches of 20 of them, within their runs and by themselves.
+ * ZOO holds the exports that bench/measurements names: in FP16 `dist/gpu/in-run.js --last` of each, on an H100 and on an H200; as they are stored, in FP32, the same
+ * with `--precision model`, on an H200. h100-model-steps.jsonl has the launches of 20 of them, within their runs and by themselves.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -51,8 +51,8 @@ writeFileSync(
     "(`node scripts/run.mjs bench/fit-runs.ts`). Prices of launches are fitted to launches by themselves. The ranges that `src/gpu/whole-runs.ts` gives whole runs",
     "are of these tables: they are not judged by others.",
     "",
-    ...section("FP16, one H100, 2026-11-28", onH100),
-    ...section("FP16, one H200, 2026-11-28", half),
+    ...section("FP16, one H100, 2026-11-28, before blocks were spread (ADR 54)", onH100),
+    ...section("FP16, one H200, 2026-11-29", half),
     ...section("As stored, in FP32, one H200, 2026-11-29", stored),
     ...leftSection(),
   ].join("\n"),

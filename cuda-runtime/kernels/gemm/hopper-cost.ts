@@ -125,7 +125,27 @@ export function hopperClocks(row: HopperRow, size: GemmSize, memory: number, tar
   const residual = size.residualBytes / (target.bytesPerClock.dram * target.multiprocessors);
   const moved = (memory + residual) / rates.dramShares[tiles <= target.multiprocessors ? "few" : "many"];
   const compute = computeClocks(row, size, tiles, target);
-  return rates.start + Math.max(compute, moved) + rates.exposed * Math.min(compute, moved);
+  const short = size.k < shortRow ? shortRowsClocks(size, target) : 0;
+  return rates.start + Math.max(compute, moved) + rates.exposed * Math.min(compute, moved) + short;
+}
+
+/** Elements of 64 bytes. */
+const shortRow = 32;
+
+/**
+ * Of a multiprocessor for its share of rows that are shorter than that, by the bytes that they begin at multiples of: 100352x144x24 takes 22 to 50 us by these
+ * tiles and 13 by thin ones, 401408x96x16 38 to 112 and 26 (bench/measurements/h200-short-rows.jsonl); rows
+ * of 64 bytes show nothing of it.
+ */
+const shortRowClocks: readonly (readonly [line: number, clocks: number])[] = [
+  [64, 0],
+  [32, 9],
+  [0, 27],
+];
+
+function shortRowsClocks({ m, n, batch, aLine, bLine }: GemmSize, { multiprocessors }: PlanTarget): number {
+  const of = (bytes: number) => shortRowClocks.find(([line]) => bytes >= line)?.[1] ?? 0;
+  return ((m * of(aLine) + n * of(bLine)) * batch) / multiprocessors;
 }
 
 function computeClocks(row: HopperRow, size: GemmSize, tiles: number, target: PlanTarget): number {
