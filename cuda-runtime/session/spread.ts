@@ -2,8 +2,17 @@
 import type { Machine } from "../../src/hardware/machine.ts";
 import type { Launch } from "../ir/step.ts";
 
-/** A multiprocessor's share of blocks from which on it is filled anyway. */
+/** Beyond so many blocks a multiprocessor, what crowds is a small part of a launch: two and four took the same over eight models. */
 const mostBlocksEach = 4;
+/**
+ * Of the multiprocessors, those that clusters of so many blocks or more find at once: they lie together, and what a group of multiprocessors has over stays empty
+ * (clusters of eight: 120 of 132, of four: 31 on an H200). A cluster that found no room would wait for a second wave.
+ */
+const roomOfClusters: readonly (readonly [blocks: number, share: number])[] = [
+  [16, 0.8],
+  [8, 0.9],
+  [4, 0.93],
+];
 /** Shared memory is handed out in pieces of so many bytes. */
 const grainBytes = 128;
 
@@ -15,16 +24,18 @@ export type Room = Pick<Machine, "multiprocessors" | "sharedBytes" | "reservedSh
 /**
  * Bytes of dynamic shared memory of a launch, at least its own: where launches overlap, blocks come in as soon as the launch before leaves room for them, all
  * of a small grid on the multiprocessors that it left first, while the others stay idle. With so much that a multiprocessor holds no more than its share, and no
- * more than that takes: the launch before may leave room beside its last blocks, as the next one's come in beside these.
+ * more than that takes: beside a block lie those of other launches that ask for less than the rest, but none that is spread the same way.
  * `staticBytes`: shared memory that the kernel has without asking.
  */
 export function spreadBytes(
-  { grid, sharedBytes }: Pick<Launch, "grid" | "sharedBytes">,
+  { grid, sharedBytes, cluster }: Pick<Launch, "grid" | "sharedBytes" | "cluster">,
   staticBytes: number,
   room: Room,
 ): number {
   const blocks = grid[0] * grid[1] * grid[2];
-  const each = Math.ceil(blocks / room.multiprocessors);
+  const together = cluster === undefined ? 1 : cluster[0] * cluster[1] * cluster[2];
+  const share = roomOfClusters.find(([least]) => together >= least)?.[1] ?? 1;
+  const each = Math.ceil(blocks / (room.multiprocessors * share));
   if (!room.features.overlap || each < 1 || each > mostBlocksEach) return sharedBytes;
   const tooMuchForOneMore = Math.floor(room.sharedBytes / (each + 1)) - room.reservedSharedBytes + 1;
   const wanted = Math.ceil(tooMuchForOneMore / grainBytes) * grainBytes - staticBytes;

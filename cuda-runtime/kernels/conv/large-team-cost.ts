@@ -18,6 +18,8 @@ export const largeTeamRates = {
   dramShare: 0.88,
 } as const;
 
+const roomOfEights = 120 / 132;
+
 /** Of a launch. `memory`: clocks of what comes from DRAM; `panels`: pieces that rows of operands come in. */
 export function largeTeamClocks(
   row: HopperRow,
@@ -30,7 +32,8 @@ export function largeTeamClocks(
   const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
   const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
   const waves = blocks / (target.multiprocessors * (work.splits >= 4 ? shareOfFours : 1));
-  const rounds = Math.ceil(waves);
+  // What is left of a group of multiprocessors stays empty: clusters of eight find 120 of 132.
+  const rounds = Math.ceil(work.splits >= 8 ? blocks / (target.multiprocessors * roomOfEights) : waves);
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const crowded = alone + (1 - alone) * Math.min(1, waves);
   const fetch = (row.m * work.rowClocks + row.n * panels * columnClocks) * crowded;

@@ -118,16 +118,20 @@ function productMicroseconds(row: CutRow, size: GemmSize, splits: number, target
   const compute = computeClocks(row, size, splits, target);
   const measured = row.kind === "tensor" ? (row.measured[target.architecture] ?? 1) : 1;
   if (row.kind === "skinny")
-    return launchMicroseconds + skinnyBehindLaunch(memory / streamOf(row), compute, target);
+    return launchMicroseconds + skinnyBehindLaunch(memory / streamOf(row, target), compute, target);
   const clocks = Math.max(measured * compute, Math.max(streamShare, measured) * memory);
   return launchMicroseconds + startMicroseconds + (clocks + measured * fillClocks) / clocksPerMicrosecond;
 }
 
-/** Of a stream of weights at DRAM's rate, what four rows get by loads of a width: six products on an H200 (bench/measurements/h200-few-rows.jsonl). */
-const streamsOfFour = { wide: 0.68, pair: 1, one: 0.38 } as const;
+/**
+ * Bytes that a multiprocessor loads in a clock for four rows, by the width of loads: of five products on an H200, two to four rows by 3648 to 20480 columns
+ * (bench/measurements/h200-few-rows.jsonl). Where DRAM's share is less, that is what they wait for.
+ */
+const bytesPerClockOfFour = { wide: 12.2, pair: Infinity, one: 6.8 } as const;
 
-function streamOf({ along, load, rows }: SkinnyRow): number {
-  return along === "k" && rows > 1 ? streamsOfFour[load] : 1;
+/** Of a stream of weights at DRAM's rate, the share that loads keep up with. */
+function streamOf({ along, load, rows }: SkinnyRow, { bytesPerClock }: PlanTarget): number {
+  return along === "k" && rows > 1 ? Math.min(1, bytesPerClockOfFour[load] / bytesPerClock.dram) : 1;
 }
 
 /** Microseconds from which on weights are a stream, which begins and ends once: fewer come in the time that a first load takes anyhow. */

@@ -30,10 +30,20 @@ describe("shared memory that a launch asks for", () => {
     );
   });
 
-  it("leaves half of a multiprocessor to the launches before and behind", () => {
+  it("leaves room for a block of 112 KB beside one, and for none that is spread the same way", () => {
     const bytes = spreadBytes({ grid: [132, 1, 1], sharedBytes: 0 }, 0, hopper);
-    expect(2 * (112 * 1024 + hopper.reservedSharedBytes)).toBeLessThan(hopper.sharedBytes);
-    expect(bytes + 112 * 1024 + 2 * hopper.reservedSharedBytes).toBeLessThanOrEqual(hopper.sharedBytes);
+    const beside = (other: number) => bytes + other + 2 * hopper.reservedSharedBytes;
+    expect(beside(112 * 1024)).toBeLessThanOrEqual(hopper.sharedBytes);
+    expect(beside(bytes)).toBeGreaterThan(hopper.sharedBytes);
+  });
+
+  it("leaves clusters the room that they find: of eight 120 of 132 multiprocessors", () => {
+    const launch = { grid: [128, 1, 1], sharedBytes: 90_000 } as const;
+    expect(held(spreadBytes({ ...launch, cluster: [2, 1, 1] }, 0, hopper), 0)).toBe(1);
+    expect(held(spreadBytes({ ...launch, cluster: [4, 1, 1] }, 0, hopper), 0)).toBe(2);
+    expect(held(spreadBytes({ ...launch, cluster: [8, 1, 1] }, 0, hopper), 0)).toBe(2);
+    const fewer = { grid: [112, 1, 1], sharedBytes: 90_000, cluster: [8, 1, 1] } as const;
+    expect(held(spreadBytes(fewer, 0, hopper), 0)).toBe(1);
   });
 
   it("is what a kernel needs where launches do not overlap, and for grids of nothing", () => {
