@@ -165,20 +165,18 @@ test.each([
 ] as const)(
   "a decoder %s is the same function at lengths that nobody looked at",
   async (_, repair, tolerance) => {
-    let repaired = 0;
     await fc.assert(
       fc.asyncProperty(widths, fc.array(others, { minLength: 2, maxLength: 2 }), async (drawn, more) => {
         const sizes = sizesOf(drawn);
         const { bytes } = dynamoDecoder({ name: "drawn", sizes, form: { ...plainForm, tied: sizes.tied } });
         const after = await repair(bytes);
-        if (!after.changed) return;
-        repaired += 1;
+        // Of sizes that need no repair there is nothing to compare: others are drawn.
+        fc.pre(after.changed);
         const worst = await worstOf(sizes, [...prompts, ...steps, ...more], bytes, after.bytes);
         expect(worst).toBeLessThan(tolerance);
       }),
-      { numRuns: 5, endOnFailure: true },
+      { numRuns: 4, endOnFailure: true },
     );
-    expect(repaired).toBeGreaterThan(2);
   },
   240_000,
 );
