@@ -19,7 +19,7 @@ import type { ConvChoice } from "../../cuda-runtime/kernels/conv/choose.ts";
 import { isWgmma, sumsInTeam } from "../../cuda-runtime/kernels/conv/table.ts";
 import { DraftOperands } from "../../cuda-runtime/plan/draft-operands.ts";
 import { HarnessHost } from "../../cuda-runtime/session/harness.ts";
-import { CallSet, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
+import { CallSet, setCount, timeCalls } from "../../cuda-runtime/session/kernel-timer.ts";
 import { type DeepLayer, deepLayers, layerOf } from "./deep-layers.ts";
 import { emitLayer, type Operands } from "./operations.ts";
 
@@ -33,9 +33,6 @@ const { values: options } = parseArgs({
 });
 
 const storage = "float16";
-const mostSets = 12;
-/** Weights of so many sets are more than L2 holds. */
-const bytesOfSets = 256e6;
 const noSecondBlock = 120 * 1024;
 
 interface Way {
@@ -92,8 +89,7 @@ function microsecondsOf(host: HarnessHost, listed: DeepLayer, choice: ConvChoice
   const accepts = (each: ConvChoice) =>
     each.tile === tile && each.splits === splits && each.merge === merge && !each.copies;
   const weightBytes = 2 * listed.filters * listed.channels * 9;
-  const sets = Math.min(mostSets, Math.ceil(bytesOfSets / weightBytes));
-  const calls = Array.from({ length: sets }, () => {
+  const calls = Array.from({ length: setCount(weightBytes, host.context.device.l2Bytes) }, () => {
     const set = new CallSet(host, false);
     const to: Operands = {
       emitter: isAlone ? alone(set.emitter) : set.emitter,

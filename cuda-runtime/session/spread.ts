@@ -1,18 +1,10 @@
 /** @file Shared memory that a launch asks for so that its blocks are spread over the multiprocessors (ADR 54). */
+import { clusterShare } from "../../src/hardware/clusters.ts";
 import type { Machine } from "../../src/hardware/machine.ts";
 import type { Launch } from "../ir/step.ts";
 
 /** Beyond so many blocks a multiprocessor, what crowds is a small part of a launch: two and four took the same over eight models. */
 const mostBlocksEach = 4;
-/**
- * Of the multiprocessors, those that clusters of so many blocks or more find at once: they lie together, and what a group of multiprocessors has over stays empty
- * (clusters of eight: 120 of 132, of four: 31 on an H200). A cluster that found no room would wait for a second wave.
- */
-const roomOfClusters: readonly (readonly [blocks: number, share: number])[] = [
-  [16, 0.8],
-  [8, 0.9],
-  [4, 0.93],
-];
 /** Shared memory is handed out in pieces of so many bytes. */
 const grainBytes = 128;
 
@@ -34,8 +26,8 @@ export function spreadBytes(
 ): number {
   const blocks = grid[0] * grid[1] * grid[2];
   const together = cluster === undefined ? 1 : cluster[0] * cluster[1] * cluster[2];
-  const share = roomOfClusters.find(([least]) => together >= least)?.[1] ?? 1;
-  const each = Math.ceil(blocks / (room.multiprocessors * share));
+  // Clusters that found no room would wait for a second wave.
+  const each = Math.ceil(blocks / (room.multiprocessors * clusterShare(together)));
   if (!room.features.overlap || each < 1 || each > mostBlocksEach) return sharedBytes;
   const tooMuchForOneMore = Math.floor(room.sharedBytes / (each + 1)) - room.reservedSharedBytes + 1;
   const wanted = Math.ceil(tooMuchForOneMore / grainBytes) * grainBytes - staticBytes;

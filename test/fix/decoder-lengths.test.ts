@@ -175,7 +175,7 @@ test.each([
         const worst = await worstOf(sizes, [...prompts, ...steps, ...more], bytes, after.bytes);
         expect(worst).toBeLessThan(tolerance);
       }),
-      { numRuns: 4, endOnFailure: true },
+      { numRuns: 5, endOnFailure: true },
     );
   },
   240_000,

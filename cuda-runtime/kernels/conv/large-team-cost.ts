@@ -1,6 +1,7 @@
 /** @file What a convolution takes whose clusters add up splits of large tiles, each block with a multiprocessor to itself. */
+import { clusterShare } from "../../../src/hardware/clusters.ts";
 import type { PlanTarget } from "../../ir/step.ts";
-import { type StayingWork, shareOfFours } from "../gemm/staying-cost.ts";
+import { type StayingWork, wavesOfTeams } from "../gemm/staying-cost.ts";
 import type { HopperRow } from "../gemm/table.ts";
 
 /**
@@ -18,8 +19,6 @@ export const largeTeamRates = {
   dramShare: 0.88,
 } as const;
 
-const roomOfEights = 120 / 132;
-
 /** Of a launch. `memory`: clocks of what comes from DRAM; `panels`: pieces that rows of operands come in. */
 export function largeTeamClocks(
   row: HopperRow,
@@ -31,9 +30,8 @@ export function largeTeamClocks(
   const { start, columnClocks, alone, clocksOfBlock, endOfElement } = largeTeamRates;
   const steps = Math.ceil(Math.ceil(work.k / work.splits) / row.k);
   const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const waves = blocks / (target.multiprocessors * (work.splits >= 4 ? shareOfFours : 1));
-  // What is left of a group of multiprocessors stays empty: clusters of eight find 120 of 132.
-  const rounds = Math.ceil(work.splits >= 8 ? blocks / (target.multiprocessors * roomOfEights) : waves);
+  const waves = wavesOfTeams(blocks, work.splits, target);
+  const rounds = Math.ceil(blocks / (target.multiprocessors * clusterShare(work.splits)));
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
   const crowded = alone + (1 - alone) * Math.min(1, waves);
   const fetch = (row.m * work.rowClocks + row.n * panels * columnClocks) * crowded;

@@ -4,7 +4,7 @@ import type { PlanTarget } from "../../ir/step.ts";
 import type { GemmSize } from "./cost.ts";
 import { activationClocksOf } from "./end-cost.ts";
 import { hasCopiedEnds } from "./end-maps.ts";
-import { fetchClocks, sharedBytesOfStep } from "./staying-cost.ts";
+import { clocksOfLine, fetchClocks, type LineClocks, sharedBytesOfStep } from "./staying-cost.ts";
 import { blocksThatStay, type HopperRow } from "./table.ts";
 
 /**
@@ -137,14 +137,14 @@ const shortRow = 32;
  * tiles and 13 by thin ones, 401408x96x16 38 to 112 and 26 (bench/measurements/h200-short-rows.jsonl); rows
  * of 64 bytes show nothing of it.
  */
-const shortRowClocks: readonly (readonly [line: number, clocks: number])[] = [
+const shortRowClocks: LineClocks = [
   [64, 0],
   [32, 9],
   [0, 27],
 ];
 
 function shortRowsClocks({ m, n, batch, aLine, bLine }: GemmSize, { multiprocessors }: PlanTarget): number {
-  const of = (bytes: number) => shortRowClocks.find(([line]) => bytes >= line)?.[1] ?? 0;
+  const of = (bytes: number) => clocksOfLine(shortRowClocks, bytes);
   return ((m * of(aLine) + n * of(bLine)) * batch) / multiprocessors;
 }
 

@@ -1,4 +1,5 @@
 /** @file What products cost whose blocks stay, fed by TMA (kernels/core): those of matrices, of images, of codes; and of clusters that add up. */
+import { clusterShare } from "../../../src/hardware/clusters.ts";
 import type { PlanTarget } from "../../ir/step.ts";
 import type { GemmSize } from "./cost.ts";
 import { blocksOfTeamRow, type HopperRow, stageBytes } from "./table.ts";
@@ -77,11 +78,10 @@ export const sumRates = {
 const fewestSteps = 4;
 /** Blocks of a cluster share multiprocessors before all have one: of so many waves one is two. */
 const crowding = 1.1;
-/**
- * Of the multiprocessors, what clusters of four find: those of one lie together, and what a group of multiprocessors has over stays empty. 32 clusters
- * of 32x1000x2048 took two waves on an H200 (8.4 us, 5.4 where 16 do it), and 64 of a convolution of two blocks each (14 us, 7 predicted).
- */
-export const shareOfFours = 0.96;
+/** Waves of so many blocks by clusters. Those of more than four are counted as fours, as the rates were fitted. */
+export function wavesOfTeams(blocks: number, splits: number, { multiprocessors }: PlanTarget): number {
+  return blocks / (multiprocessors * clusterShare(Math.min(splits, 4)));
+}
 
 /** Of matrices' clusters, by the products of few rows of an H200 (bench/results/gpu-gemm.json) and three on an H100. */
 export const matrixSumRates: SumRates = {
@@ -150,16 +150,20 @@ export function stayingClocks(
 /** Below it the L2 is no faster for each multiprocessor. */
 const fewestWaves = 0.5;
 
+/** Clocks by the bytes that rows begin at multiples of, most first. */
+export type LineClocks = readonly (readonly [line: number, clocks: number])[];
+
 /** Of the copy engine, for a row of a stage of which each piece of 128 bytes lies in two lines, by the bytes that rows begin at multiples of. */
-const lineClocks: readonly (readonly [line: number, clocks: number])[] = [
+const lineClocks: LineClocks = [
   [128, 0],
   [64, 0.6],
   [32, 1.5],
   [0, 3.3],
 ];
 
-function lineClocksOf(bytes: number): number {
-  return lineClocks.find(([line]) => bytes >= line)?.[1] ?? 0;
+/** Of the first line that so many bytes reach. */
+export function clocksOfLine(clocks: LineClocks, bytes: number): number {
+  return clocks.find(([line]) => bytes >= line)?.[1] ?? 0;
 }
 
 /** Of a stage, where a multiprocessor has so many waves of tiles. */
@@ -180,7 +184,7 @@ export function fetchClocks(
     return (row.m * rowClocks + row.n * columnClocks) * Math.min(1, Math.max(fewestWaves, waves));
   const bytes = stageBytes(row) / (copies * target.bytesPerClock.copyEngine);
   const filled = k / (Math.ceil(k / row.k) * row.k);
-  const lines = filled * (row.m * lineClocksOf(aLine) + row.n * lineClocksOf(bLine));
+  const lines = filled * (row.m * clocksOfLine(lineClocks, aLine) + row.n * clocksOfLine(lineClocks, bLine));
   return Math.max((bytes + lines) * Math.min(1, waves), row.m * rowClocks);
 }
 
@@ -197,7 +201,7 @@ export function teamSumClocks(
 ): number {
   const steps = Math.max(fewestSteps, Math.ceil(Math.ceil(work.k / work.splits) / row.k));
   const blocks = Math.ceil(work.m / row.m) * Math.ceil(work.n / row.n) * work.batch * work.splits;
-  const waves = blocks / (target.multiprocessors * (work.splits >= 4 ? shareOfFours : 1));
+  const waves = wavesOfTeams(blocks, work.splits, target);
   const together = Math.min(blocksOfTeamRow(row), Math.ceil(waves * crowding));
   const rounds = Math.ceil(Math.ceil(waves) / together);
   const multiply = (2 * row.m * row.n * row.k) / target.flopPerClock.wgmma;
