@@ -71,12 +71,13 @@ const betweenMicroseconds = { built: 0.07, ptx: -0.11 } as const;
 /** From the graph's launch until its first kernel runs: the first kernels of 19 models take 2.5 to 4.3 µs more than by themselves (h100-model-steps.jsonl). */
 export const runStartMicroseconds = 3.3;
 
-/** As part of a model's run: later than by itself, by what nothing hides. */
+/** As part of a model's run: later than by itself, by what nothing hides; less where others run beside it. */
 export function predictedMicroseconds(action: Action, target: PlanTarget): number {
   const exposed = exposedShare * Math.min(movedBytes(action), mostExposedBytes);
   const between = betweenMicroseconds[action.kind === "launch" ? action.launch.kernel.kind : "built"];
   const start = action.opensRun === true ? runStartMicroseconds : 0;
-  return start + aloneMicroseconds(action, target) + between + exposed / target.bandwidth.dram;
+  const inOrder = start + aloneMicroseconds(action, target) + between + exposed / target.bandwidth.dram;
+  return (action.runShare ?? 1) * inOrder;
 }
 
 /** From a cold L2, nothing before it. */

@@ -11,6 +11,7 @@ export class LiveNodes {
   readonly #live = new Set<Value>();
   readonly #nodes = new Set<Node>();
   readonly #readers = new Map<Value, Node[]>();
+  #depths: ReadonlyMap<Node, number> | undefined;
 
   /** `computed`: values that are in memory already, with all that makes them. */
   constructor(
@@ -49,6 +50,12 @@ export class LiveNodes {
     return this.#computed.has(value);
   }
 
+  /** Live nodes of this graph on the longest way to the node, itself included; 0 for one that is not live. */
+  depthOf(node: Node): number {
+    this.#depths ??= depthsIn(this.#scope.graph.nodes.filter((each) => this.has(each)));
+    return this.#depths.get(node) ?? 0;
+  }
+
   #visit(node: Node): void {
     const isNeeded = node.outputs.some(
       (output) =>
@@ -72,6 +79,16 @@ export class LiveNodes {
   #isKnown(value: Value): boolean {
     return value.initializer === undefined && knownElementsOf(value, this.#scope) !== undefined;
   }
+}
+
+/** In the order in which they are computed. */
+function depthsIn(nodes: readonly Node[]): Map<Node, number> {
+  const depths = new Map<Node, number>();
+  for (const node of nodes) {
+    const before = node.inputs.map((value) => (value?.producer && depths.get(value.producer)) ?? 0);
+    depths.set(node, 1 + before.reduce((most, depth) => Math.max(most, depth), 0));
+  }
+  return depths;
 }
 
 /** Values of graphs around that the node's subgraphs read. */

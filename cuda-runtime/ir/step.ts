@@ -45,6 +45,8 @@ export type Action = (
 ) & {
   /** The first of a run: it waits for the graph to begin. */
   readonly opensRun?: true;
+  /** Where others run beside it: of the time that it would take in order, what the run takes longer by. */
+  readonly runShare?: number | undefined;
 };
 
 /** What an action reads and what it writes. */
@@ -62,6 +64,10 @@ export interface Step {
   readonly operator: string;
   /** Other products that it computes, of the same activation or of the first one's result, as `labelOf` prints their nodes. */
   readonly beside?: readonly string[] | undefined;
+  /** What it is launched on, one step behind another: others may run beside those of another lane. The first unless given. */
+  readonly lane?: number | undefined;
+  /** Steps of other lanes that it waits for, by their places in the run. */
+  readonly waits?: readonly number[] | undefined;
   /** Undefined where there was nothing to choose. */
   readonly chosenBy?: ChosenBy | undefined;
 }

@@ -2,6 +2,7 @@
 import { addressesIn } from "../ir/params.ts";
 import type { Step } from "../ir/step.ts";
 import type { DeviceBuffer, View } from "../ir/view.ts";
+import { lastBeside, placesIn } from "./lanes.ts";
 
 /** The driver's own allocations are aligned as much; TMA descriptors and 16-byte accesses need less. */
 export const bufferAlignment = 256;
@@ -26,17 +27,19 @@ export function viewsOf({ action }: Step): readonly View[] {
   return [...reads, ...writes, ...addressesIn(params).map(({ view }) => view)];
 }
 
-/** From the first step that names a buffer to the last, for the buffers that `isPlaced` picks. */
+/** From the first step that names a buffer to the last that may run before all that name it are over, for the buffers that `isPlaced` picks. */
 export function lifetimesOf(
   steps: readonly Step[],
   isPlaced: (buffer: DeviceBuffer) => boolean,
 ): readonly Lifetime[] {
   const found = new Map<DeviceBuffer, { buffer: DeviceBuffer; first: number; last: number }>();
+  const last = lastBeside(placesIn(steps));
   for (const [index, step] of steps.entries()) {
+    const end = last[index] ?? index;
     for (const { buffer } of viewsOf(step)) {
       const known = found.get(buffer);
-      if (known !== undefined) known.last = index;
-      else if (isPlaced(buffer)) found.set(buffer, { buffer, first: index, last: index });
+      if (known !== undefined) known.last = Math.max(known.last, end);
+      else if (isPlaced(buffer)) found.set(buffer, { buffer, first: index, last: end });
     }
   }
   return [...found.values()];

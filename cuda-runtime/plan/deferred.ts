@@ -18,6 +18,8 @@ export interface DeferOptions {
   readonly isInside: boolean;
   /** Where it should be stored, once it is. */
   readonly home: View | undefined;
+  /** As `LiveNodes.depthOf`, of its node. */
+  readonly depth: number;
   /** Whether what is no epilogue yet may become one by the nodes behind it. */
   readonly mayContinue: () => boolean;
 }
@@ -29,8 +31,8 @@ export class Deferred {
   readonly #settled = new Map<object, { readonly slot: Slot; readonly expr: Expr }>();
   /** Products that have been launched: the expression that was stored, and where. */
   readonly #launched = new Map<object, { readonly expr: Expr; readonly view: View }>();
-  /** Of products: which came first. */
-  readonly #orders = new Map<object, number>();
+  /** Of products: how long the way to each is, and which came first. */
+  readonly #places = new Map<object, { readonly depth: number; readonly order: number }>();
   readonly #homes = new Map<Slot, View>();
   /** Of products and slots: the node that it comes from, whoever makes it wait no longer. */
   readonly #origins = new Map<object, Origin>();
@@ -40,16 +42,16 @@ export class Deferred {
     this.#materializer = new Materializer(emitter);
   }
 
-  noteProduct(product: object): void {
-    if (this.#orders.has(product)) return;
-    this.#orders.set(product, this.#orders.size);
+  noteProduct(product: object, depth: number): void {
+    if (this.#places.has(product)) return;
+    this.#places.set(product, { depth, order: this.#places.size });
     this.#origins.set(product, this.#emitter.draft.origin);
   }
 
   /** Makes the slot lazy. */
   defer(slot: Slot, expr: Expr, options: DeferOptions): void {
     const products = productsIn(expr);
-    for (const product of products) this.noteProduct(product);
+    for (const product of products) this.noteProduct(product, options.depth);
     this.#origins.set(slot, this.#emitter.draft.origin);
     const held = products.length === 0 ? expr : this.#withProduct(slot, expr, options);
     slot.state = { kind: "lazy", expr: held };
@@ -107,13 +109,19 @@ export class Deferred {
     if (replacements.size > 0) slot.state = { kind: "lazy", expr: substitute(expr, replacements) };
   }
 
-  /** Before an elementwise node: of several products in its inputs all but the last are stored. */
+  /**
+   * Before an elementwise node: of several products in its inputs all but one are stored, that with the longest way to it (of equal
+   * ones the last): a short cut's may run beside what is longer, and the end of both is where that is.
+   */
   keepOneProduct(slots: readonly Slot[]): void {
     const waiting = slots.filter((slot) => productsOf(slot).length > 0);
     const products = new Set(waiting.flatMap(productsOf));
     if (products.size < 2) return;
-    const order = (product: object) => this.#orders.get(product) ?? 0;
-    const keep = [...products].sort((a, b) => order(a) - order(b)).at(-1);
+    const placeOf = (product: object) => this.#places.get(product) ?? { depth: 0, order: 0 };
+    const keep = [...products]
+      .map((product) => ({ product, ...placeOf(product) }))
+      .sort((a, b) => a.depth - b.depth || a.order - b.order)
+      .at(-1)?.product;
     for (const slot of waiting) if (productsOf(slot).some((product) => product !== keep)) this.settle(slot);
   }
 

@@ -172,7 +172,7 @@ export class NodeLowering extends BaseContext implements LowerContext {
   }
 
   setProduct(index: number, product: PendingProduct, then: (leaf: Expr) => Expr = (leaf) => leaf): void {
-    this.values.deferred.noteProduct(product);
+    this.values.deferred.noteProduct(product, this.frame.live.depthOf(this.node));
     this.setExpr(index, then({ kind: "product", type: "f32", product }));
   }
 

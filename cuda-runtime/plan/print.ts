@@ -13,10 +13,12 @@ export function describePlan(plan: Plan): string {
   return `${lines.join("\n")}\n`;
 }
 
-function line({ action, label, operator }: Step, index: number): string {
+function line({ action, label, operator, lane = 0, waits = [] }: Step, index: number): string {
   const [reads, writes] = touched(action);
   const views = `${reads.map(describeView).join(" ")} -> ${writes.map(describeView).join(" ")}`;
-  return `${String(index).padStart(4)} ${describeAction(action)}  ${views}  ${operator} ${label}`;
+  const beside = action.runShare === undefined ? "" : `  beside others on lane ${lane}`;
+  const behind = waits.length === 0 ? "" : `  behind ${waits.join(", ")}`;
+  return `${String(index).padStart(4)} ${describeAction(action)}  ${views}  ${operator} ${label}${beside}${behind}`;
 }
 
 function describeAction(action: Action): string {

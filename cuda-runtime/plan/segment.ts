@@ -10,6 +10,7 @@ import type { Chooser } from "../ir/question.ts";
 import { h200, type Plan, PlanError, type PlanPort, type PlanTarget, type Step } from "../ir/step.ts";
 import { isFloatStorage, isStorageType, type StorageType } from "../ir/storage.ts";
 import type { View } from "../ir/view.ts";
+import { withBranches } from "./branches.ts";
 import { PlanDraft } from "./buffers.ts";
 import { PlanEmitter } from "./emitter.ts";
 import { type Frame, ownerOf } from "./frame.ts";
@@ -83,7 +84,7 @@ export function planSegment(request: SegmentRequest, options: SegmentOptions): S
     });
     const { steps, ...finished } = draft.finish((steps) => withPairs(steps, target));
     const plan = {
-      ...{ ...finished, steps: opened(steps) },
+      ...{ ...finished, steps: withBranches(opened(steps), target) },
       inputs: [...takes.values()],
       outputs: outputs.map(([, port]) => port),
     };

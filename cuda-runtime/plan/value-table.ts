@@ -153,6 +153,7 @@ export class ValueTable implements PlanValues {
     this.deferred.defer(slot, expr, {
       isInside,
       home,
+      depth: value.producer === undefined ? 0 : frame.live.depthOf(value.producer),
       mayContinue: () => this.#continues(value, expr, frame),
     });
     if (this.mayWait(slot, value, frame) || slot.state.kind !== "lazy") return;

@@ -1,11 +1,12 @@
-/** @file Launches with what fetches weights ahead for them, on a stream beside. */
+/** @file A run's launches, each on its lane, with what fetches weights ahead for them on a stream beside. */
 import { machineOfDevice } from "../../src/hardware/machine.ts";
 import type { DeviceContext } from "../driver/context.ts";
 import { Launcher } from "../driver/kernel.ts";
 import { Owned } from "../driver/owned.ts";
-import { Stream, TimingEvent } from "../driver/stream.ts";
+import { Stream } from "../driver/stream.ts";
 import type { DeviceBuffer } from "../ir/view.ts";
 import { prefetchLaunch, type Stretch, stretchesOf } from "../plan/prefetch.ts";
+import { LaneStreams } from "./lanes.ts";
 import type { ReadyStep, StepRunner } from "./steps.ts";
 import type { KernelStore } from "./store.ts";
 
@@ -31,23 +32,22 @@ export class PrefetchedSteps implements Disposable {
     main: Stream,
   ): void {
     const target = machineOfDevice(this.#context.device);
-    const stretches = stretchesOf(
-      steps.map(({ step }) => step),
-      endOf,
-      target,
-    );
-    this.#fetch(stretches[0], base, main);
-    for (const [index, step] of steps.entries()) {
-      this.#runner.launch(step, main);
-      this.#fetch(stretches[index + 1], base, main);
+    const planned = steps.map(({ step }) => step);
+    const stretches = stretchesOf(planned, endOf, target);
+    const lanes = this.#owned.use(new LaneStreams(this.#context.driver, planned, main));
+    this.#fetch(stretches[0], base, main, lanes);
+    for (const [index, ready] of steps.entries()) {
+      const stream = lanes.launch(ready.step, index, (own) => this.#runner.launch(ready, own));
+      this.#fetch(stretches[index + 1], base, stream, lanes);
     }
-    if (this.#fork !== undefined) this.#follow(this.#fork.side, main);
+    lanes.join();
+    if (this.#fork !== undefined) lanes.follow(this.#fork.side, main);
   }
 
-  #fetch(stretch: Stretch | undefined, base: number, main: Stream): void {
+  #fetch(stretch: Stretch | undefined, base: number, behind: Stream, lanes: LaneStreams): void {
     if (stretch === undefined) return;
     const { side, launcher } = this.#forked();
-    this.#follow(main, side);
+    lanes.follow(behind, side);
     const { kernel, params, ...shape } = prefetchLaunch(base + stretch.offset, stretch.bytes);
     launcher.launch(this.#store.kernel(kernel), shape, params.bytes, side);
   }
@@ -60,12 +60,6 @@ export class PrefetchedSteps implements Disposable {
       launcher: this.#owned.use(new Launcher(driver, false)),
     };
     return this.#fork;
-  }
-
-  #follow(before: Stream, after: Stream): void {
-    const event = this.#owned.use(new TimingEvent(this.#context.driver));
-    before.record(event);
-    this.#context.driver.call("cuStreamWaitEvent", after.handle, event.handle, 0);
   }
 
   [Symbol.dispose](): void {

@@ -6,7 +6,7 @@ import { type Kernel, Launcher, type LaunchShape } from "../driver/kernel.ts";
 import type { Stream } from "../driver/stream.ts";
 import { type EncodedTensor, encodeTensorMap } from "../driver/tensor-map.ts";
 import { byteOffsetOf, type TensorMap } from "../ir/params.ts";
-import type { KernelRef, Launch, Step } from "../ir/step.ts";
+import type { Action, KernelRef, Launch, Step } from "../ir/step.ts";
 import { bytesOfType, isFloatStorage } from "../ir/storage.ts";
 import { type DeviceBuffer, elementCount, type View } from "../ir/view.ts";
 import { spreadBytes } from "./spread.ts";
@@ -14,6 +14,8 @@ import type { KernelStore } from "./store.ts";
 
 /** Where a buffer begins. */
 export type AddressOf = (buffer: DeviceBuffer) => number;
+
+type LaunchAction = Extract<Action, { kind: "launch" }>;
 
 type Ready =
   | {
@@ -52,14 +54,18 @@ export class StepRunner implements Disposable {
       const bytes = elementCount(view.shape) * bytesOfType(view.type);
       return { step, action: { kind: "fill", address: addressOfView(view, addressOf), bytes } };
     }
-    return naming(step, () => ({ step, action: this.#readyLaunch(action.launch, addressOf) }));
+    return naming(step, () => ({ step, action: this.#readyLaunch(action, addressOf) }));
   }
 
-  #readyLaunch(launch: Launch, addressOf: AddressOf): Ready {
+  #readyLaunch({ launch, runShare }: LaunchAction, addressOf: AddressOf): Ready {
     const { kernel: ref, grid, block, cluster, params } = launch;
     expectAtOnce(launch, this.#context.device.multiprocessors);
     const kernel = this.#store.kernel(ref);
-    const sharedBytes = spreadBytes(launch, kernel.attribute("staticSharedBytes"), this.#machine);
+    // Launches beside it come in where its blocks leave room.
+    const isSpread = runShare === undefined;
+    const sharedBytes = isSpread
+      ? spreadBytes(launch, kernel.attribute("staticSharedBytes"), this.#machine)
+      : launch.sharedBytes;
     kernel.prepare({ sharedBytes, cluster });
     const parameters = params.bytes.slice();
     const data = new DataView(parameters.buffer);

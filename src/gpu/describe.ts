@@ -12,7 +12,7 @@ import { labelOf, operatorOf } from "../ir/model.ts";
 import type { StepFacts } from "./protocol.ts";
 
 export function describedStep(
-  { action, label, operator, beside = [], chosenBy }: Step,
+  { action, label, operator, beside = [], chosenBy, lane = 0 }: Step,
   manifest: KernelManifest,
   target: PlanTarget,
 ): StepFacts {
@@ -23,6 +23,8 @@ export function describedStep(
     chosenBy: chosenBy ?? null,
     bytes: movedBytes(action),
     predictedMicroseconds: predictedMicroseconds(action, target),
+    lane,
+    runShare: action.runShare ?? null,
   };
   if (action.kind === "clear") {
     const shapes = describeView(action.view);
@@ -61,6 +63,8 @@ export function describedHost({
     tensor: null,
     compute: "fp32",
     predictedMicroseconds: predicted,
+    lane: 0,
+    runShare: null,
   };
 }
 

@@ -170,6 +170,10 @@ export interface StepFacts {
   readonly chosenBy: ChosenBy | null;
   /** As part of the run of a model: by its kernel's own model from a cold L2, and what of its bytes nothing hides. */
   readonly predictedMicroseconds: number;
+  /** Launches of one lane come one behind another, those of different lanes beside each other. */
+  readonly lane: number;
+  /** Where others run beside it, what the run takes longer by, of what the launch would take in order; null: none do. */
+  readonly runShare: number | null;
 }
 
 export interface StepReport extends StepFacts {

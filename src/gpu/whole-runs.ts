@@ -16,7 +16,7 @@ interface MeasuredRange extends Range {
 /** Batch 1 on both, and 8 and 32 on an H100, where runs may be a quarter longer. */
 const runInFp16: MeasuredRange = { low: -0.13, high: 0.25, on: ["h100", "h200"] };
 /** Batch 1. Its products are priced too low. */
-const runInFp32: MeasuredRange = { low: -0.2, high: 0.4, on: ["h200"] };
+const runInFp32: MeasuredRange = { low: -0.22, high: 0.4, on: ["h200"] };
 /** Batch 1: no more than 0.15 longer. A tenth is added for what larger batches add to FP16 alone. */
 const leftInFp16: MeasuredRange = { low: -0.34, high: 0.25, on: ["h200"] };
 

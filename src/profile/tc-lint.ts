@@ -67,7 +67,7 @@ export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): 
   for (const step of steps) push(byLabel, textIn(step, "label", path), step);
   const layers = [...byLabel].map(([label, launches]) => ({
     name: label,
-    microseconds: launches.reduce((sum, launch) => sum + timesOf(launch, path).median, 0),
+    microseconds: launches.reduce((sum, launch) => sum + ofRun(launch, path), 0),
     mentions: [label, ...launches.flatMap(besideOf)].map((each) => ({ kind: "label", label: each }) as const),
     op: textIn(launches[0] ?? {}, "operator", path),
   }));
@@ -87,6 +87,13 @@ export function tcLintProfile({ path, value }: ProfileFile, wanted: WantedRun): 
       wholeFp32Microseconds: precision === "fp32" ? undefined : inFp32(run, report, path),
     },
   };
+}
+
+/** Microseconds that the run takes longer by: a launch is timed by itself, and others may run beside it. Reports of before do not say so. */
+function ofRun(launch: Fields, path: string): number {
+  const { runShare } = launch;
+  const isBeside = typeof runShare === "number" && runShare > 0;
+  return timesOf(launch, path).median * (isBeside ? runShare : 1);
 }
 
 /** Other products of a launch; reports of before have none. */

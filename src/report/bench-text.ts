@@ -40,6 +40,7 @@ export function renderBenchText(report: BenchReport, { color, verbose }: RunText
       `${printable(gpu.name)}, driver ${driver}; medians of replays of one CUDA graph, from a cold L2`,
     ),
     ...configurationTable(configurations, palette),
+    ...configurations.flatMap(besideText),
     ...configurations.flatMap(({ name, autotune }) =>
       autotune === undefined ? [] : [palette.bold(name), ...autotuneLines(autotune)],
     ),
@@ -128,14 +129,36 @@ const measuredColumns: readonly StepColumn<BenchStep>[] = [
       return Number.isNaN(roofline) ? "" : percent(roofline / sum(steps, microsecondsOf));
     },
   },
-  { title: "predicted", text: (steps) => duration(sum(steps, predictedOf)) },
+  { title: "predicted", text: (steps) => duration(sum(steps, inOrderOf)) },
 ];
 
-/** `55 MB, 6 GFLOP`. */
+/** `55 MB, 6 GFLOP, beside others on lane 2`. */
 function plannedText(steps: readonly StepFacts[]): string {
   const flops = sum(steps, (step) => step.flops);
-  return `${compact(sum(steps, ({ bytes }) => bytes))}B${flops > 0 ? `, ${compact(flops)}FLOP` : ""}`;
+  const work = `${compact(sum(steps, ({ bytes }) => bytes))}B${flops > 0 ? `, ${compact(flops)}FLOP` : ""}`;
+  const beside = steps.filter(isBeside);
+  if (beside.length === 0) return work;
+  const [only, ...more] = steps;
+  if (more.length === 0) return `${work}, beside others on lane ${only?.lane}`;
+  return `${work}, ${beside.length === steps.length ? "" : `${beside.length} of them `}beside others`;
 }
+
+const isBeside = ({ runShare }: StepFacts): boolean => runShare !== null;
+
+/** Where branches run beside each other: how many launches of how many, and what they would take one behind another. */
+function besideLines(steps: readonly StepFacts[]): string[] {
+  const beside = steps.filter(isBeside);
+  if (beside.length === 0) return [];
+  const lanes = new Set(beside.map(({ lane }) => lane)).size;
+  const text =
+    `${beside.length} of the launches run beside others, on ${counted(lanes, "lane")} of the graph: ` +
+    `one behind another they would take ${duration(sum(beside, inOrderOf))}, and take ${duration(sum(beside, predictedOf))} (predicted)`;
+  return wrapped(text, textWidth, "  ");
+}
+
+/** What is comparable with a launch by itself. */
+const inOrderOf = ({ predictedMicroseconds, runShare }: StepFacts): number =>
+  predictedMicroseconds / (runShare ?? 1);
 
 const predictedOf = ({ predictedMicroseconds }: StepFacts): number => predictedMicroseconds;
 
@@ -155,6 +178,7 @@ export function renderPlanText(plan: PlanReport, { color, verbose }: RunText): s
     ...modelText(model, ` for ${gpu}, ${precision}`, sizes).map((line) => palette.heading(line)),
     `${palette.bold(predicted)}; weights ${compact(weightBytes)}B, arena ${compact(arenaBytes)}B`,
     ...hostLines(plan, ofHost),
+    ...besideLines(steps),
     ...portLines("input   ", plan.inputs, verbose),
     ...portLines("output  ", plan.outputs, verbose),
     ...loadingLines(prepare),
@@ -166,6 +190,13 @@ export function renderPlanText(plan: PlanReport, { color, verbose }: RunText): s
     ...stepLines(steps, listing),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** A run takes less than its steps, which are timed by themselves. */
+function besideText({ name, steps }: BenchConfiguration): string[] {
+  const lines = besideLines(steps);
+  const own = duration(sum(steps, microsecondsOf));
+  return lines.length === 0 ? [] : [`  ${name}: steps by themselves add up to ${own}`, ...lines];
 }
 
 /** As `describedHost` names it. */

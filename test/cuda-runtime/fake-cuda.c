@@ -1,5 +1,6 @@
 // A CUDA driver without a GPU: memory is the host's, streams do at once what they are given, kernels are the few C
-// functions below. It forces what a GPU does rarely: faults, hangs, crashes, too little memory, an old driver.
+// functions below. It forces what a GPU does rarely: faults, hangs, crashes, too little memory, an old driver, and of a
+// graph the latest work first that waits for nothing any more.
 //
 // Environment: FAKE_CUDA_VERSION (13000), FAKE_CUDA_BYTES (memory of the device), FAKE_CUDA_DEVICES (1), FAKE_CUDA_ANY (1:
 // takes all machine code, whose kernels do nothing), FAKE_CUDA_NAME (Fake GPU), FAKE_CUDA_CLOCK (nanoseconds that a block
@@ -12,7 +13,7 @@
 
 typedef uint64_t Handle;
 enum { kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidImage = 200, kInvalidPtx = 218,
-       kNotFound = 500, kIllegalAddress = 700 };
+       kNotFound = 500, kIllegalAddress = 700, kUnjoined = 904, kIsolation = 905 };
 
 static int sticky = kSuccess;
 static int64_t live = 0;
@@ -89,10 +90,20 @@ typedef struct Work {
   int value;
   unsigned char params[4096];
   int64_t blocks;
-  struct Work* next;
 } Work;
-typedef struct { Work* first; Work** last; } Graph;
+
+// Of a graph, the work that other work waits for, by its number.
+enum { kMostWork = 512, kMostStreams = 64 };
+typedef struct { unsigned char of[kMostWork]; } Waits;
+typedef struct { Work work[kMostWork]; Waits waits[kMostWork]; int order[kMostWork]; int count; } Graph;
+// A stream takes part in a capture that began on it, or once it waits for an event of it.
+typedef struct { int isOpen, isCaptured; Waits waits; } Stream;
+static Stream streams[kMostStreams];
+static const Handle firstStream = 77;
+static Stream* streamOf(Handle handle) { return &streams[handle >= firstStream && handle < firstStream + kMostStreams ? handle - firstStream : 0]; }
+typedef struct { int64_t blocks; Graph* graph; Waits waits; } Event;
 static Graph* capturing = NULL;
+static void wait(Waits* to, const Waits* from) { for (int i = 0; i < kMostWork; i++) to->of[i] |= from->of[i]; }
 static int64_t blocksRun = 0;
 
 static float* floatAt(Work* work, int at) { float* p; memcpy(&p, work->params + at, 8); return p; }
@@ -115,37 +126,85 @@ static void runWork(Work* work) {
   else if (work->kind == 1) memset((void*)work->to, work->value, work->bytes);
   else runKernel(work);
 }
-static int give(Work work) {
-  if (capturing == NULL) { runWork(&work); return kSuccess; }
-  Work* copy = malloc(sizeof(Work));
-  *copy = work;
-  copy->next = NULL;
-  *capturing->last = copy;
-  capturing->last = &copy->next;
+static int give(Work work, Handle handle) {
+  Stream* stream = streamOf(handle);
+  if (capturing == NULL || !stream->isCaptured) { runWork(&work); return kSuccess; }
+  if (capturing->count == kMostWork) return kOutOfMemory;
+  const int at = capturing->count++;
+  capturing->work[at] = work;
+  capturing->waits[at] = stream->waits;
+  memset(&stream->waits, 0, sizeof stream->waits);
+  stream->waits.of[at] = 1;
   return kSuccess;
 }
-int cuMemcpyHtoDAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
-int cuMemcpyDtoDAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
-int cuMemcpyDtoHAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { (void)stream; return give((Work){0, to, from, bytes}); }
-int cuMemsetD8Async(Handle to, unsigned value, uint64_t bytes, Handle stream) { (void)stream; return give((Work){1, to, 0, bytes, (int)value}); }
+int cuMemcpyHtoDAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { return give((Work){0, to, from, bytes}, stream); }
+int cuMemcpyDtoDAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { return give((Work){0, to, from, bytes}, stream); }
+int cuMemcpyDtoHAsync_v2(Handle to, Handle from, uint64_t bytes, Handle stream) { return give((Work){0, to, from, bytes}, stream); }
+int cuMemsetD8Async(Handle to, unsigned value, uint64_t bytes, Handle stream) { return give((Work){1, to, 0, bytes, (int)value}, stream); }
 
-int cuStreamCreate(Handle* stream, unsigned flags) { (void)flags; return make(stream, 77); }
-int cuStreamDestroy_v2(Handle stream) { (void)stream; return drop(); }
+int cuStreamCreate(Handle* stream, unsigned flags) {
+  (void)flags;
+  int slot = 0;
+  while (slot + 1 < kMostStreams && streams[slot].isOpen) slot++;
+  streams[slot] = (Stream){1};
+  return make(stream, firstStream + slot);
+}
+int cuStreamDestroy_v2(Handle stream) { streamOf(stream)->isOpen = 0; return drop(); }
 int cuStreamSynchronize(Handle stream) { (void)stream; return sticky; }
 int cuStreamBeginCapture_v2(Handle stream, int mode) {
-  (void)stream; (void)mode;
+  (void)mode;
   capturing = calloc(1, sizeof(Graph));
-  capturing->last = &capturing->first;
+  for (int i = 0; i < kMostStreams; i++) { streams[i].isCaptured = 0; memset(&streams[i].waits, 0, sizeof(Waits)); }
+  streamOf(stream)->isCaptured = 1;
   return kSuccess;
 }
-int cuStreamEndCapture(Handle stream, Handle* graph) { (void)stream; *graph = (Handle)capturing; capturing = NULL; live++; return kSuccess; }
-int cuEventCreate(Handle* event, unsigned flags) { (void)flags; return make(event, (Handle)malloc(8)); }
+// The latest first of what waits for nothing any more.
+static void setOrder(Graph* graph) {
+  unsigned char isDone[kMostWork] = {0};
+  for (int done = 0; done < graph->count; done++) {
+    int next = -1;
+    for (int i = 0; i < graph->count; i++) {
+      int isReady = !isDone[i];
+      for (int j = 0; isReady && j < i; j++) isReady = !graph->waits[i].of[j] || isDone[j];
+      if (isReady) next = i;
+    }
+    graph->order[done] = next;
+    isDone[next] = 1;
+  }
+}
+// Work behind which nothing of the stream that began comes was given to one that was not joined again.
+int cuStreamEndCapture(Handle stream, Handle* graph) {
+  Graph* ended = capturing;
+  Waits joined = streamOf(stream)->waits;
+  capturing = NULL;
+  for (int i = ended->count; i-- > 0;) if (joined.of[i]) wait(&joined, &ended->waits[i]);
+  for (int i = 0; i < ended->count; i++) if (!joined.of[i]) { free(ended); *graph = 0; return kUnjoined; }
+  setOrder(ended);
+  live++;
+  *graph = (Handle)ended;
+  return kSuccess;
+}
+int cuStreamWaitEvent(Handle handle, Handle event, unsigned flags) {
+  const Event* from = (Event*)event;
+  Stream* stream = streamOf(handle);
+  (void)flags;
+  if (capturing == NULL) return sticky;
+  if (from->graph != capturing) return stream->isCaptured ? kIsolation : sticky;
+  stream->isCaptured = 1;
+  wait(&stream->waits, &from->waits);
+  return sticky;
+}
+int cuEventCreate(Handle* event, unsigned flags) { (void)flags; return make(event, (Handle)calloc(1, sizeof(Event))); }
 int cuEventDestroy_v2(Handle event) { free((void*)event); return drop(); }
-int cuEventRecord(Handle event, Handle stream) { (void)stream; *(int64_t*)event = blocksRun; return sticky; }
+int cuEventRecord(Handle event, Handle stream) {
+  Stream* from = streamOf(stream);
+  *(Event*)event = (Event){blocksRun, from->isCaptured ? capturing : NULL, from->waits};
+  return sticky;
+}
 int cuEventSynchronize(Handle event) { (void)event; return sticky; }
 int cuEventElapsedTime(float* milliseconds, Handle a, Handle b) {
   const int64_t nanoseconds = setting("FAKE_CUDA_CLOCK", 0);
-  *milliseconds = nanoseconds == 0 ? 0.25f : (*(int64_t*)b - *(int64_t*)a) * nanoseconds / 1e6f;
+  *milliseconds = nanoseconds == 0 ? 0.25f : (((Event*)b)->blocks - ((Event*)a)->blocks) * nanoseconds / 1e6f;
   return sticky;
 }
 int cuGraphDestroy(Handle graph) { (void)graph; return drop(); }
@@ -153,8 +212,9 @@ int cuGraphInstantiateWithFlags(Handle* executable, Handle graph, uint64_t flags
 int cuGraphExecDestroy(Handle graph) { (void)graph; return drop(); }
 int cuGraphUpload(Handle graph, Handle stream) { (void)graph; (void)stream; return sticky; }
 int cuGraphLaunch(Handle graph, Handle stream) {
+  Graph* own = (Graph*)graph;
   (void)stream;
-  for (Work* work = ((Graph*)graph)->first; work != NULL; work = work->next) runWork(work);
+  for (int done = 0; done < own->count; done++) runWork(&own->work[own->order[done]]);
   return kSuccess;
 }
 
@@ -225,7 +285,7 @@ int cuLaunchKernelEx(const Config* config, Handle function, void** params, void*
     if (attribute->id != 4) continue;
     at += snprintf(lastLaunch + at, sizeof lastLaunch - at, " %u %u", attribute->value.cluster.y, attribute->value.cluster.z);
   }
-  return give(work);
+  return give(work, config->stream);
 }
 
 typedef struct { char* log; uint64_t size; int failed; } Link;

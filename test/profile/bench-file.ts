@@ -44,7 +44,11 @@ export async function benchOf(model: string, { precision, times, dims = {} }: Be
     launches: plan.steps.length,
     memory: { constantBytes: 0, arenaBytes: 0, inputBytes: 0, outputBytes: 0, loadBytes: 0 },
     times: timesOf(plan.predictedMicroseconds * times * 1.1),
-    steps: plan.steps.map((step) => ({ ...step, times: timesOf(step.predictedMicroseconds * times) })),
+    steps: plan.steps.map((step) => {
+      // By itself.
+      const own = step.predictedMicroseconds / (step.runShare ?? 1);
+      return { ...step, times: timesOf(own * times) };
+    }),
     seconds: { open: 1, plan: 1, load: 1, run: 1 },
     compiled: 0,
   };

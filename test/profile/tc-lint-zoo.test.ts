@@ -53,7 +53,10 @@ describe("on tc-runtime", () => {
       for (const stack of ["tc-runtime", "ort-cuda"] as const) {
         const report = await lint(zooModel(name), { ...options, stack, profile });
         expect(report.profile?.untimed).toEqual({ nodes: 0, share: 0 });
-        const total = bench.configurations[0]?.steps.reduce((sum, { times }) => sum + times.median, 0);
+        const total = bench.configurations[0]?.steps.reduce(
+          (sum, { times, runShare }) => sum + times.median * (runShare ?? 1),
+          0,
+        );
         expect(report.predicted.microseconds).toBeCloseTo(total ?? Number.NaN, 6);
       }
     },

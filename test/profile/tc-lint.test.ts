@@ -41,6 +41,15 @@ const timeOf = ({ layers = [] }: Awaited<ReturnType<typeof lint>>, name: string)
 const said = ({ notices }: Awaited<ReturnType<typeof lint>>) =>
   notices.filter(({ code }) => code !== "weights-missing");
 
+it("counts of a launch beside others what the run takes longer by", async () => {
+  const beside = steps.map((each) =>
+    each.label.endsWith("Conv") ? { ...each, runShare: 0.5 } : { ...each, runShare: null },
+  );
+  const report = await measured(bench(run({ steps: beside })), { stack: "tc-runtime" });
+  expect(report.predicted.microseconds).toBeCloseTo(120, 9);
+  expect(timeOf(report, "/b/b.0/Conv")).toBeCloseTo(60, 9);
+});
+
 describe("a bench is the account of the stack that it ran", () => {
   it("launch by launch, with what is no node's beside", async () => {
     const report = await measured(bench(run({})), { stack: "tc-runtime" });

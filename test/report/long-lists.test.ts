@@ -19,6 +19,8 @@ const step = {
   chosenBy: null,
   compute: "fp32",
   predictedMicroseconds: 1,
+  lane: 0,
+  runShare: null,
 } as const;
 
 function plan(count: number): PlanReport {

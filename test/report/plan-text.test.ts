@@ -6,6 +6,7 @@ import { planFile } from "../../src/api/runs.ts";
 import type { BenchReport } from "../../src/gpu/bench-report.ts";
 import type { PlanReport } from "../../src/gpu/plan-report.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
+import { duration } from "../../src/ir/format.ts";
 import { renderBenchText, renderPlanText } from "../../src/report/bench-text.ts";
 import { eachModel, zooModel } from "../zoo.ts";
 
@@ -124,6 +125,23 @@ describe("A plan as text", () => {
     expect(rowsOf(text).map(({ count }) => count)).toEqual([3]);
     expect(text).toContain(`${step.label} and 2 more`);
   });
+});
+
+/** All text on one line. */
+const unwrapped = (text: string) => text.replace(/\s+/g, " ");
+
+eachModel(["yolo"])("%s says how many launches run beside others, and what that hides", async (name) => {
+  const plan = await planned(name);
+  const beside = plan.steps.filter(({ runShare }) => runShare !== null);
+  const shares = beside.map(({ predictedMicroseconds, runShare }) => predictedMicroseconds / (runShare ?? 1));
+  const said = `${beside.length} of the launches run beside others, on ${new Set(beside.map(({ lane }) => lane)).size} lanes of the graph: one behind another they would take ${duration(sum(shares))}`;
+  expect(beside.length).toBeGreaterThan(3);
+  expect(unwrapped(renderPlanText(plan, { color: 0, verbose: false }))).toContain(said);
+  const verbose = renderPlanText(plan, { color: 0, verbose: true });
+  expect(verbose.match(/, beside others on lane \d/g)).toHaveLength(beside.length);
+  const benched = unwrapped(renderBenchText(measured(plan), { color: 0, verbose: false }));
+  expect(benched).toContain(`FP16 as exported: steps by themselves add up to `);
+  expect(benched).toContain(said);
 });
 
 describe("A benchmark as text", () => {

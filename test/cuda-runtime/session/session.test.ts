@@ -1,10 +1,14 @@
 /** @file Sessions over a driver without a GPU, whose one useful kernel adds. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { DeviceContext } from "../../../cuda-runtime/driver/context.ts";
 import { Driver } from "../../../cuda-runtime/driver/driver.ts";
 import type { KernelRef } from "../../../cuda-runtime/ir/step.ts";
+import type { View } from "../../../cuda-runtime/ir/view.ts";
+import { placesOf } from "../../../cuda-runtime/plan/lanes.ts";
+import { needsOf } from "../../../cuda-runtime/plan/needs.ts";
 import { DeviceSession, type SessionOptions } from "../../../cuda-runtime/session/session.ts";
 import { KernelStore } from "../../../cuda-runtime/session/store.ts";
 import { timeRuns, timeSteps } from "../../../cuda-runtime/session/timing.ts";
@@ -19,6 +23,40 @@ afterAll(() => {
 function changeLast(bytes: Buffer): Buffer {
   bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
   return bytes;
+}
+
+/** Each writes one of eight tensors, the sum of two that are there. */
+const sums = fc.array(fc.record({ a: fc.nat(7), b: fc.nat(7), to: fc.nat(7) }), {
+  minLength: 2,
+  maxLength: 24,
+});
+
+/** From x to y by way of tensors that are written again and again, and what y is where they run in order. */
+function stepsOfSums(
+  rows: readonly { readonly a: number; readonly b: number; readonly to: number }[],
+  x: Float32Array,
+) {
+  const plan = planOf();
+  const [input = view(0, "input")] = plan.inputs.map((port) => port.view);
+  const [output = view(1, "output")] = plan.outputs.map((port) => port.view);
+  const tensors = Array.from({ length: 8 }, (_, id) => view(20 + id, "temporary"));
+  const values = new Map<View, Float32Array>([[input, x]]);
+  const sum = (a: View, b: View, to: View) => {
+    const [first, second] = [values.get(a), values.get(b)];
+    values.set(
+      to,
+      x.map((_, index) => (first?.[index] ?? 0) + (second?.[index] ?? 0)),
+    );
+    return add(a, b, to);
+  };
+  const there = (id: number) => {
+    const tensor = tensors[id] ?? input;
+    return values.has(tensor) ? tensor : input;
+  };
+  const steps = rows.map(({ a, b, to }) => sum(there(a), there(b), tensors[to] ?? output));
+  const last = tensors.filter((tensor) => values.has(tensor));
+  const ends = last.map((tensor, index) => sum(tensor, index === 0 ? input : output, output));
+  return { plan, steps: [...steps, ...ends], y: values.get(output) };
 }
 
 describe.skipIf(fake === undefined)("A session", () => {
@@ -42,6 +80,22 @@ describe.skipIf(fake === undefined)("A session", () => {
       expect(session.memory).toMatchObject({ constantBytes: 2 * 1280, loadBytes: 3 * 1280 });
     },
   );
+
+  it("computes the same with steps on lanes, whichever of those that wait for nothing comes first", async () => {
+    using context = await start();
+    using store = new KernelStore(context, { kernels, cache: null });
+    fc.assert(
+      fc.property(sums, fc.integer({ min: 1, max: 4 }), (rows, most) => {
+        const { plan, steps, y: expected } = stepsOfSums(rows, x);
+        const places = placesOf(needsOf(steps), most);
+        const onLanes = steps.map((step, index) => ({ ...step, ...places[index] }));
+        using session = DeviceSession.load(context, store, { ...plan, steps: onLanes });
+        const [y] = session.run(new Map([["x", new Uint8Array(x.buffer)]])).values();
+        expect(new Float32Array(y?.buffer ?? new ArrayBuffer(0))).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
+  });
 
   it("compiles the texts of PTX kernels once, and keeps them", async () => {
     const folder = mkdtempSync(path.join(fake?.folder ?? "", "cache-"));
