@@ -50,7 +50,7 @@ writeFileSync(
     "",
     "`node scripts/run.mjs bench/runtime-truth.ts ZOO`: exports at the sizes that `bench` takes by itself; microseconds of one run from a cold L2.",
     "What a run is longer by than its launches is fitted to 36 runs of the first table and to 66 of batch 8 and 32",
-    "(`node scripts/run.mjs bench/fit-runs.ts`). Prices of launches are fitted to launches by themselves. The ranges that `src/gpu/whole-runs.ts` gives whole runs",
+    "(`node scripts/run.mjs bench/fit-runs.ts`); what branches beside each other leave to runs of 19 of these models on an H200 (bench/results/lanes.md). Prices of launches are fitted to launches by themselves. The ranges that `src/gpu/whole-runs.ts` gives whole runs",
     "are of these tables: they are not judged by others.",
     "",
     ...section(

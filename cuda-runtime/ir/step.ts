@@ -45,7 +45,7 @@ export type Action = (
 ) & {
   /** The first of a run: it waits for the graph to begin. */
   readonly opensRun?: true;
-  /** Where others run beside it: of the time that it would take in order, what the run takes longer by. */
+  /** Where others run beside it: what such a stretch of steps takes, of what it would take in order. */
   readonly runShare?: number | undefined;
 };
 

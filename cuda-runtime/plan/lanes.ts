@@ -1,4 +1,9 @@
-/** @file Lanes: steps one behind another on each, those of different lanes beside each other (ADR 56). */
+/**
+ * @file Lanes: steps one behind another on each, those of different lanes beside each other (ADR 56).
+ *
+ * What is behind a step begins its work when that step and all that it waited for itself are over, though it may be launched before: every kernel of ours waits for
+ * the launches in front of it (`griddepcontrol.wait`) before it reads or writes anything that changes, and before any of its blocks ends.
+ */
 import type { Step } from "../ir/step.ts";
 
 /** Where a step stands. */

@@ -33,7 +33,7 @@ export function needsOf(steps: readonly Step[]): readonly (readonly number[])[] 
     for (const spot of reads) accessesAt(spot).reads.push({ step: index, spot });
     for (const spot of writes) accessesAt(spot).writes.push({ step: index, spot });
     if (waitsForItsBlocks(step)) {
-      // Two whose blocks wait for each other, on half of a GPU each, would wait for ever.
+      // Two whose blocks wait for each other, on half of a GPU each, would wait for ever; and all count in the same memory.
       if (meeting !== undefined) needs.add(meeting);
       meeting = index;
     }

@@ -12,7 +12,7 @@ import { labelOf, operatorOf } from "../ir/model.ts";
 import type { StepFacts } from "./protocol.ts";
 
 export function describedStep(
-  { action, label, operator, beside = [], chosenBy, lane = 0 }: Step,
+  { action, label, operator, beside = [], chosenBy, lane = 0, waits = [] }: Step,
   manifest: KernelManifest,
   target: PlanTarget,
 ): StepFacts {
@@ -23,7 +23,8 @@ export function describedStep(
     chosenBy: chosenBy ?? null,
     bytes: movedBytes(action),
     predictedMicroseconds: predictedMicroseconds(action, target),
-    lane,
+    lane: action.runShare === undefined ? null : lane,
+    waits,
     runShare: action.runShare ?? null,
   };
   if (action.kind === "clear") {
@@ -63,7 +64,8 @@ export function describedHost({
     tensor: null,
     compute: "fp32",
     predictedMicroseconds: predicted,
-    lane: 0,
+    lane: null,
+    waits: [],
     runShare: null,
   };
 }

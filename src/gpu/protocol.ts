@@ -170,9 +170,14 @@ export interface StepFacts {
   readonly chosenBy: ChosenBy | null;
   /** As part of the run of a model: by its kernel's own model from a cold L2, and what of its bytes nothing hides. */
   readonly predictedMicroseconds: number;
-  /** Launches of one lane come one behind another, those of different lanes beside each other. */
-  readonly lane: number;
-  /** Where others run beside it, what the run takes longer by, of what the launch would take in order; null: none do. */
+  /** Where others run beside it, the lane that it is launched on, one launch behind another; null: it comes behind all before it. */
+  readonly lane: number | null;
+  /** Steps of other lanes that it waits for, by their places in the run. */
+  readonly waits: readonly number[];
+  /**
+   * Where others run beside it, what such a stretch of steps takes, of what it would take in order: the same for all of them, whichever of its ways is the longest;
+   * null: none do.
+   */
   readonly runShare: number | null;
 }
 

@@ -139,7 +139,7 @@ function plannedText(steps: readonly StepFacts[]): string {
   const beside = steps.filter(isBeside);
   if (beside.length === 0) return work;
   const [only, ...more] = steps;
-  if (more.length === 0) return `${work}, beside others on lane ${only?.lane}`;
+  if (more.length === 0) return `${work}, beside others on lane ${only?.lane ?? 0}`;
   return `${work}, ${beside.length === steps.length ? "" : `${beside.length} of them `}beside others`;
 }
 

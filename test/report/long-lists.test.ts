@@ -19,7 +19,8 @@ const step = {
   chosenBy: null,
   compute: "fp32",
   predictedMicroseconds: 1,
-  lane: 0,
+  lane: null,
+  waits: [],
   runShare: null,
 } as const;
 

@@ -1,5 +1,7 @@
 // Blocks that wait for each other in global memory. All of them run at the same time: a grid has no more of them than the GPU has
-// multiprocessors, and the next kernel's come in only behind the last of them (launch.cuh).
+// multiprocessors, and what depends on it comes in only behind the last of them (launch.cuh). What runs beside it (ADR 56) waits for
+// grids alone all of whose blocks have begun, so that it ends and leaves room; of two such grids one comes behind the other
+// (plan/needs.ts), as they count in the same memory.
 #pragma once
 #include <cstdint>
 

@@ -4,6 +4,7 @@ import { lockOfGpu } from "../../../cuda-runtime/session/cubin-folder.ts";
 import { exclusively } from "../../../cuda-runtime/session/exclusive.ts";
 import { openDevice } from "../../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../../cuda-runtime/session/session.ts";
+import type { ReadyStep } from "../../../cuda-runtime/session/steps.ts";
 import { KernelManifest, KernelStore } from "../../../cuda-runtime/session/store.ts";
 import { machineOfDevice } from "../../hardware/machine.ts";
 import { InputError } from "../../ir/errors.ts";
@@ -32,7 +33,10 @@ export async function runCounted(
   const { plan } = planned;
   using session = DeviceSession.load(context, store, plan, { poison: true });
   session.run(bytesOf(plan, drawPlanned(prepared.model, planned)));
-  exclusively(lockOfGpu(index), () => context.profiled(() => session.launch()));
+  // A profiler runs one kernel after another, branches in an order of its own: they are matched with steps by the plan's.
+  using graph = session.capture(session.ready.map(inOrder));
+  exclusively(lockOfGpu(index), () => context.profiled(() => graph.launch(session.stream)));
+  session.synchronize();
   const manifest = new KernelManifest(new URL(kernels), device.computeCapability);
   return {
     kind: "counted",
@@ -42,6 +46,11 @@ export async function runCounted(
     steps: plan.steps.map((step) => ({ ...describedStep(step, manifest, target), entry: entryOf(step) })),
     cacheProblem: store.cacheProblem,
   };
+}
+
+/** Behind the step before it. */
+function inOrder({ step, action }: ReadyStep): ReadyStep {
+  return { step: { ...step, lane: undefined, waits: undefined }, action };
 }
 
 /** What is launched: memory that is cleared, and a grid of nothing, are no kernels. */

@@ -16,7 +16,7 @@ interface WholeRun {
 
 const measured = {
   h100: measuredRows<WholeRun>("h100-runtime-models.jsonl"),
-  /** 2026-11-30. No price is fitted to these. */
+  /** 2026-11-30. No price is fitted to these runs; those of lanes are to others of bert, resnet50, shufflenet_v2, video_unet_48 and vit_tiny. */
   h200: measuredRows<WholeRun>("h200-runtime-runs.jsonl"),
 } as const;
 
