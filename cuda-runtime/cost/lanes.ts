@@ -1,5 +1,5 @@
 /** @file What launches take that run beside each other, on several lanes (ADR 56). */
-import type { Place } from "../plan/lanes.ts";
+import type { Place } from "../ir/place.ts";
 
 export interface LaneWork {
   /** By itself. */

@@ -1,8 +1,9 @@
 /** @file Branches of a model beside each other: which steps of a run are launched on lanes of their own (ADR 56). */
 import { type LaneWork, lanesMicroseconds, noWork } from "../cost/lanes.ts";
 import { predictedMicroseconds } from "../cost/predict.ts";
+import type { Place } from "../ir/place.ts";
 import type { PlanTarget, Step } from "../ir/step.ts";
-import { lastBeside, type Place, placesOf } from "./lanes.ts";
+import { lastBeside, placesOf } from "./lanes.ts";
 import { needsOf } from "./needs.ts";
 
 /** Four ran 54 models in as little time as six: 0.970 of the time in order, two lanes 0.979 (bench/results/lanes.md). */

@@ -4,16 +4,8 @@
  * What is behind a step begins its work when that step and all that it waited for itself are over, though it may be launched before: every kernel of ours waits for
  * the launches in front of it (`griddepcontrol.wait`) before it reads or writes anything that changes, and before any of its blocks ends.
  */
+import type { Place } from "../ir/place.ts";
 import type { Step } from "../ir/step.ts";
-
-/** Where a step stands. */
-export interface Place {
-  readonly lane: number;
-  /** The step in front of it in its lane. */
-  readonly front: number | undefined;
-  /** Steps of other lanes that it waits for. */
-  readonly waits: readonly number[];
-}
 
 /** By lane, the last step that is over; -1: none. */
 type Clock = readonly number[];

@@ -1,7 +1,8 @@
 /** @file Lanes keep every step behind what it needs, and say what may run beside it. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { lastBeside, type Place, placesOf } from "../../../cuda-runtime/plan/lanes.ts";
+import type { Place } from "../../../cuda-runtime/ir/place.ts";
+import { lastBeside, placesOf } from "../../../cuda-runtime/plan/lanes.ts";
 
 /** Of each step, some of those before it. */
 const needs = fc
