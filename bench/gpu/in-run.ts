@@ -4,7 +4,7 @@
  *     node dist/gpu/in-run.js [--precision fp16|model|…] [--dim NAME=SIZE] [--last] [--in-place] MODEL.onnx …
  *
  * Prints, launch by launch, the microseconds that the run is longer by, from a cold L2 and from a warm one, and what the launch takes again and again;
- * writes $OUT/in-run.jsonl. --last: whole runs alone, and a row a model with what is predicted of each launch. --in-place: a decoder's present is its
+ * writes $OUT/in-run.jsonl; branches come one behind another then. --last: whole runs alone, as they run, and a row a model with what is predicted of each launch. --in-place: a decoder's present is its
  * past's memory, where both are as long.
  */
 import { appendFileSync } from "node:fs";
@@ -22,6 +22,7 @@ import { type Step, touched } from "../../cuda-runtime/ir/step.ts";
 import type { Precision } from "../../cuda-runtime/plan/precision.ts";
 import { openDevice } from "../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../cuda-runtime/session/session.ts";
+import { inOrder } from "../../cuda-runtime/session/steps.ts";
 import { KernelManifest, KernelStore } from "../../cuda-runtime/session/store.ts";
 import { timeSteps, timesOf } from "../../cuda-runtime/session/timing.ts";
 import { describedStep } from "../../src/gpu/describe.ts";
@@ -108,7 +109,9 @@ for (const file of files) {
   session.run(bytesOf(plan, drawPlanned(model, planned)));
   using owned = new Owned();
   const lasts = options.last ? [session.ready.length - 1] : session.ready.map((_, index) => index);
-  const graphs = lasts.map((last) => owned.use(session.capture(session.ready.slice(0, last + 1))));
+  // What a launch adds is told of a run in which branches come one behind another: beside each other all but the last add nothing.
+  const launched = options.last ? session.ready : session.ready.map(inOrder);
+  const graphs = lasts.map((last) => owned.use(session.capture(launched.slice(0, last + 1))));
   const cold = mediansOf(session, graphs, true);
   const warm = mediansOf(session, graphs, false);
   const own = timeSteps(session).map(({ median }) => median);

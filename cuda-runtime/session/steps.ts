@@ -32,6 +32,11 @@ export interface ReadyStep {
   readonly action: Ready;
 }
 
+/** Behind the step before it, whatever lane it was planned on. */
+export function inOrder({ step, action }: ReadyStep): ReadyStep {
+  return { step: { ...step, lane: undefined, waits: undefined }, action };
+}
+
 /** Makes steps ready and launches them. */
 export class StepRunner implements Disposable {
   readonly #context: DeviceContext;

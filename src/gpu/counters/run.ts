@@ -4,7 +4,7 @@ import { lockOfGpu } from "../../../cuda-runtime/session/cubin-folder.ts";
 import { exclusively } from "../../../cuda-runtime/session/exclusive.ts";
 import { openDevice } from "../../../cuda-runtime/session/open.ts";
 import { DeviceSession } from "../../../cuda-runtime/session/session.ts";
-import type { ReadyStep } from "../../../cuda-runtime/session/steps.ts";
+import { inOrder } from "../../../cuda-runtime/session/steps.ts";
 import { KernelManifest, KernelStore } from "../../../cuda-runtime/session/store.ts";
 import { machineOfDevice } from "../../hardware/machine.ts";
 import { InputError } from "../../ir/errors.ts";
@@ -46,11 +46,6 @@ export async function runCounted(
     steps: plan.steps.map((step) => ({ ...describedStep(step, manifest, target), entry: entryOf(step) })),
     cacheProblem: store.cacheProblem,
   };
-}
-
-/** Behind the step before it. */
-function inOrder({ step, action }: ReadyStep): ReadyStep {
-  return { step: { ...step, lane: undefined, waits: undefined }, action };
 }
 
 /** What is launched: memory that is cleared, and a grid of nothing, are no kernels. */
