@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { configDefaults, defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { laterOptimizing } from "./src/cli/load-program.ts";
 
 const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .map((name) => join("test", name))
@@ -9,12 +10,9 @@ const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
 /** These put modules in the place of others, for themselves alone. */
 const mocking = tests.filter((name) => /\bvi\.mock\(/.test(readFileSync(name, "utf8")));
 
-/**
- * V8 optimises a function that ran through 132 KB of its bytecode, beside the thread that runs: most of what tests run lasts for milliseconds, and two cores have no
- * idle one. Later, and with room for what is short-lived, files of the zoo take 0.8 to 0.9 of the processor time. V8 11 (Node 20) alone knows the first.
- */
-const execArgv = process.versions.v8.startsWith("11.3.")
-  ? ["--interrupt-budget=1000000", "--max-semi-space-size=64"]
+/** As the command line has its threads (load-program.ts), and with room for what is short-lived: files of the zoo take 0.8 to 0.9 of the processor time. */
+const execArgv = process.versions.v8.startsWith(laterOptimizing.v8)
+  ? [`--interrupt-budget=${laterOptimizing.budgets.besideOthers}`, "--max-semi-space-size=64"]
   : [];
 
 const limits = {

@@ -11,6 +11,7 @@ import path from "node:path";
 import { planFile } from "../src/api/runs.ts";
 import { medianOf } from "../src/gpu/prove/judge.ts";
 import { findGpu } from "../src/hardware/gpus.ts";
+import { inOrderMicroseconds } from "../src/report/steps-text.ts";
 import { errorText } from "./prediction-errors.ts";
 
 interface Row {
@@ -81,7 +82,7 @@ async function judged({ file, gpu: id, precision, isInOrder = false }: Runs): Pr
   for (const row of rows) {
     const { predictedMicroseconds: planned, steps } = await planFile(fileOf(row), gpu, choice, limits);
     const { model, microseconds } = row;
-    const inOrder = steps.reduce((sum, step) => sum + step.predictedMicroseconds / (step.runShare ?? 1), 0);
+    const inOrder = steps.reduce((sum, step) => sum + inOrderMicroseconds(step), 0);
     all.push({ model, microseconds, launches: steps.length, predicted: isInOrder ? inOrder : planned });
   }
   return all;

@@ -19,7 +19,7 @@ const joinMicroseconds = { chain: 1.75, other: 1.25 } as const;
 /** What the rest takes from others beside it is its share of the multiprocessors to this power: blocks of a part of the GPU still share its memory. */
 const shareExponent = 0.5;
 
-/** Microseconds from the first's beginning until all are over. Waits for what is not among them are over; a lane's launches come in order. */
+/** Microseconds from the first's beginning until all are over. Waits for what is not among them are over, and places without work take none; a lane's launches come in order. */
 export function lanesMicroseconds(works: readonly LaneWork[], places: readonly Place[]): number {
   const running = new Map<number, Running>();
   const isOver = works.map(() => false);
@@ -45,7 +45,6 @@ export function lanesMicroseconds(works: readonly LaneWork[], places: readonly P
 }
 
 const epsilon = 1e-9;
-export const noWork: LaneWork = { microseconds: 0, share: 0, isChain: false };
 
 /** Microseconds until its work begins, and of that. */
 interface Running {
@@ -55,7 +54,7 @@ interface Running {
 }
 
 function started(work: LaneWork | undefined, { waits }: Place): Running {
-  const { microseconds, share, isChain } = work ?? noWork;
+  const { microseconds = 0, share = 0, isChain = false } = work ?? {};
   const hidden = Math.min(hiddenMicroseconds, microseconds);
   const join = waits.length > 0 ? joinMicroseconds[isChain ? "chain" : "other"] : 0;
   return { delay: join + hidden, rest: microseconds - hidden, weight: share ** shareExponent };

@@ -1,5 +1,5 @@
 /** @file Branches of a model beside each other: which steps of a run are launched on lanes of their own (ADR 56). */
-import { type LaneWork, lanesMicroseconds, noWork } from "../cost/lanes.ts";
+import { type LaneWork, lanesMicroseconds } from "../cost/lanes.ts";
 import { predictedMicroseconds } from "../cost/predict.ts";
 import type { Place } from "../ir/place.ts";
 import type { PlanTarget, Step } from "../ir/step.ts";
@@ -28,17 +28,16 @@ export function withBranches(steps: readonly Step[], target: PlanTarget): readon
   const needs = needsOf(steps);
   const works = steps.map((step) => workOf(step, target));
   const tried = placesOf(needs, mostLanes);
-  const taken = stretchesOf(tried).filter((stretch) => gains(sharesOf(stretch, tried, works)));
+  const taken = stretchesOf(tried).filter((stretch) => gains(timesOf(stretch, tried, works)));
   if (taken.length === 0) return steps;
-  const stretchAt = steps.map((_, step) => taken.find(({ first, last }) => first <= step && step <= last));
-  const isBehindAll = (step: number) => stretchAt[step] === undefined || stretchAt[step]?.first === step;
+  const stretchOf = (step: number) => taken.find(({ first, last }) => first <= step && step <= last);
+  const isBehindAll = (step: number) => (stretchOf(step)?.first ?? step) === step;
   const places = placesOf(needs, mostLanes, isBehindAll);
-  const shares = new Map(taken.map((stretch) => [stretch, sharesOf(stretch, places, works)]));
+  const shares = new Map(taken.map((stretch) => [stretch, shareOf(timesOf(stretch, places, works))]));
   return steps.map((step, index) => {
     const { lane = 0, waits = [] } = places[index] ?? {};
-    const stretch = stretchAt[index];
-    const { inLanes = 1, inOrder = 1 } = (stretch && shares.get(stretch)) ?? {};
-    const runShare = stretch === undefined ? undefined : inLanes / inOrder;
+    const stretch = stretchOf(index);
+    const runShare = stretch && shares.get(stretch);
     return { ...step, lane, waits, action: { ...step.action, runShare } };
   });
 }
@@ -71,18 +70,20 @@ interface Times {
   readonly inLanes: number;
 }
 
-/** With the step behind it, which waits for all of them. */
-function sharesOf({ first, last }: Stretch, places: readonly Place[], works: readonly LaneWork[]): Times {
+/** With what the step behind it waits for. */
+function timesOf({ first, last }: Stretch, places: readonly Place[], works: readonly LaneWork[]): Times {
   const within = works.slice(first, last + 1);
   const inOrder = within.reduce((sum, { microseconds }) => sum + microseconds, 0);
-  const end = works.length > last + 1 ? noWork : undefined;
   const moved = places.slice(first, last + 2).map((place, index) => ({
     ...place,
     // What the first waits for ends another stretch.
     waits: index === 0 ? [] : place.waits.map((wait) => wait - first),
   }));
-  const inLanes = lanesMicroseconds(end === undefined ? within : [...within, end], moved);
-  return { inOrder, inLanes };
+  return { inOrder, inLanes: lanesMicroseconds(within, moved) };
+}
+
+function shareOf({ inOrder, inLanes }: Times): number {
+  return inLanes / inOrder;
 }
 
 function gains({ inOrder, inLanes }: Times): boolean {

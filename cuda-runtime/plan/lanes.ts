@@ -12,16 +12,16 @@ type Clock = readonly number[];
 
 /**
  * Each step behind one that it needs and that is the last of its lane, else on a lane whose last step is over by then, else on a new one; on the first where there are
- * `most`. `isInOrder`: steps that stay behind all before them.
+ * `most`. `isBehindAll`: steps that stay behind all before them.
  */
 export function placesOf(
   needs: readonly (readonly number[])[],
   most: number,
-  isInOrder: (step: number) => boolean = () => false,
+  isBehindAll: (step: number) => boolean = () => false,
 ): readonly Place[] {
   const lanes = new Lanes();
   for (const [step, own] of needs.entries()) {
-    if (isInOrder(step)) lanes.addBehindAll();
+    if (isBehindAll(step)) lanes.addBehindAll();
     // A run begins with one launch.
     else lanes.add(step > 0 && own.length === 0 ? [0] : own, most);
   }
@@ -41,6 +41,7 @@ export function placesIn(steps: readonly Step[]): readonly Place[] {
 /** By step, the last one, itself at least, that may begin before it is over. */
 export function lastBeside(places: readonly Place[]): readonly number[] {
   const last = [...places.keys()];
+  if (places.every(({ lane }) => lane === 0)) return last;
   const lanes: number[][] = [];
   const clocks: Clock[] = [];
   for (const [step, place] of places.entries()) {

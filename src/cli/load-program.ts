@@ -20,7 +20,7 @@ import { keptCodePath, readKeptCode, writeKeptCode } from "./kept-code.ts";
  * V8 optimises beside the thread that runs: where that is the only one, and another processor is idle, sooner is faster, up to this. Code is kept by the
  * flags that there are, so that it is taken and given with those that threads have.
  */
-const laterOptimizing = { v8: "11.3.", budgets: { alone: 300_000, besideOthers: 1_000_000 } } as const;
+export const laterOptimizing = { v8: "11.3.", budgets: { alone: 300_000, besideOthers: 1_000_000 } } as const;
 
 /** By how much more a run must have compiled than the one that kept its code: the next run like it saves as much time as writing takes. */
 const leastGrowth = 1.05;

@@ -16,7 +16,14 @@ import {
 import { autotuneLines } from "./autotune-text.ts";
 import { type Palette, paletteOf } from "./color.ts";
 import type { ColorLevel } from "./render.ts";
-import { loadingLines, type StepColumn, stepLines, textWidth, wrapped } from "./steps-text.ts";
+import {
+  inOrderMicroseconds,
+  loadingLines,
+  type StepColumn,
+  stepLines,
+  textWidth,
+  wrapped,
+} from "./steps-text.ts";
 import { alignColumns } from "./table.ts";
 
 /** How runs of models are told in the terminal. */
@@ -129,7 +136,7 @@ const measuredColumns: readonly StepColumn<BenchStep>[] = [
       return Number.isNaN(roofline) ? "" : percent(roofline / sum(steps, microsecondsOf));
     },
   },
-  { title: "predicted", text: (steps) => duration(sum(steps, inOrderOf)) },
+  { title: "predicted", text: (steps) => duration(sum(steps, inOrderMicroseconds)) },
 ];
 
 /** `55 MB, 6 GFLOP, beside others on lane 2`. */
@@ -152,13 +159,9 @@ function besideLines(steps: readonly StepFacts[]): string[] {
   const lanes = new Set(beside.map(({ lane }) => lane)).size;
   const text =
     `${beside.length} of the launches run beside others, on ${counted(lanes, "lane")} of the graph: ` +
-    `one behind another they would take ${duration(sum(beside, inOrderOf))}, and take ${duration(sum(beside, predictedOf))} (predicted)`;
+    `one behind another they would take ${duration(sum(beside, inOrderMicroseconds))}, and take ${duration(sum(beside, predictedOf))} (predicted)`;
   return wrapped(text, textWidth, "  ");
 }
-
-/** What is comparable with a launch by itself. */
-const inOrderOf = ({ predictedMicroseconds, runShare }: StepFacts): number =>
-  predictedMicroseconds / (runShare ?? 1);
 
 const predictedOf = ({ predictedMicroseconds }: StepFacts): number => predictedMicroseconds;
 

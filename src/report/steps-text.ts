@@ -37,6 +37,14 @@ interface Entry<Step> {
   readonly count: string;
 }
 
+/** What a step is predicted to take one behind another, in microseconds: what is comparable with a launch by itself. */
+export function inOrderMicroseconds({
+  predictedMicroseconds: planned,
+  runShare,
+}: Pick<StepFacts, "predictedMicroseconds" | "runShare">): number {
+  return planned / (runShare ?? 1);
+}
+
 /** No line is wider than `textWidth` but for a word that is, and no kernel's name is cut. */
 export function stepLines<Step extends StepFacts>(
   steps: readonly Step[],

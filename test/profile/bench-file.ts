@@ -4,6 +4,7 @@ import type { Times } from "../../cuda-runtime/session/timing.ts";
 import { planFile, priceSizes } from "../../src/api/runs.ts";
 import { type BenchReport, benchReport } from "../../src/gpu/bench-report.ts";
 import { findGpu } from "../../src/hardware/gpus.ts";
+import { inOrderMicroseconds } from "../../src/report/steps-text.ts";
 
 export const device: DeviceInfo = {
   index: 0,
@@ -44,11 +45,7 @@ export async function benchOf(model: string, { precision, times, dims = {} }: Be
     launches: plan.steps.length,
     memory: { constantBytes: 0, arenaBytes: 0, inputBytes: 0, outputBytes: 0, loadBytes: 0 },
     times: timesOf(plan.predictedMicroseconds * times * 1.1),
-    steps: plan.steps.map((step) => {
-      // By itself.
-      const own = step.predictedMicroseconds / (step.runShare ?? 1);
-      return { ...step, times: timesOf(own * times) };
-    }),
+    steps: plan.steps.map((step) => ({ ...step, times: timesOf(inOrderMicroseconds(step) * times) })),
     seconds: { open: 1, plan: 1, load: 1, run: 1 },
     compiled: 0,
   };

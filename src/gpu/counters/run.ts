@@ -36,7 +36,6 @@ export async function runCounted(
   // A profiler runs one kernel after another, branches in an order of its own: they are matched with steps by the plan's.
   using graph = session.capture(session.ready.map(inOrder));
   exclusively(lockOfGpu(index), () => context.profiled(() => graph.launch(session.stream)));
-  session.synchronize();
   const manifest = new KernelManifest(new URL(kernels), device.computeCapability);
   return {
     kind: "counted",

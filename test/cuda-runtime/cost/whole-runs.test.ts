@@ -5,6 +5,7 @@
 import { expect } from "vitest";
 import { planFile } from "../../../src/api/runs.ts";
 import { findGpu } from "../../../src/hardware/gpus.ts";
+import { inOrderMicroseconds } from "../../../src/report/steps-text.ts";
 import { eachModel, zooModel } from "../../zoo.ts";
 import { measuredRows } from "./measured-ways.ts";
 
@@ -27,10 +28,7 @@ async function checkRun(name: string, gpuId: keyof typeof measured): Promise<voi
   const choice = { precision: "fp16", fix: false, dims: {}, config: { kind: "none" } } as const;
   const limits = { timeoutSeconds: undefined, memoryBytes: undefined, onNotice: () => {} };
   const plan = await planFile(zooModel(name), gpu, choice, limits);
-  const inOrder = plan.steps.reduce(
-    (sum, step) => sum + step.predictedMicroseconds / (step.runShare ?? 1),
-    0,
-  );
+  const inOrder = plan.steps.reduce((sum, step) => sum + inOrderMicroseconds(step), 0);
   const predicted = gpuId === "h100" ? inOrder : plan.predictedMicroseconds;
   if (gpuId === "h200") expect(plan.steps).toHaveLength(run.launches);
   expect(Math.abs(Math.log(predicted / run.microseconds))).toBeLessThan(Math.log(1.125));

@@ -13,20 +13,11 @@ import { info, node } from "../../onnx/build.ts";
 import { eachModel, zooModel } from "../../zoo.ts";
 import { add, view } from "../fake-plan.ts";
 import { attributes, planOf, weight } from "../small-plan.ts";
-
-/** By step, all that are over before it begins. */
-function overBefore(steps: readonly Step[]): ReadonlySet<number>[] {
-  const over: Set<number>[] = [];
-  for (const { front, waits } of placesIn(steps)) {
-    const behind = front === undefined ? waits : [front, ...waits];
-    over.push(new Set(behind.flatMap((step) => [step, ...(over[step] ?? [])])));
-  }
-  return over;
-}
+import { overBefore } from "./over-before.ts";
 
 /** Steps that need each other are in order, and so are those whose buffers share memory. */
 function expectInOrder({ steps }: Plan): void {
-  const over = overBefore(steps);
+  const over = overBefore(placesIn(steps));
   for (const [step, needs] of needsOf(steps).entries())
     for (const need of needs) expect(over[step]?.has(need), `${step} behind ${need}`).toBe(true);
   const placed = placeBuffers(lifetimesOf(steps, ({ kind }) => kind === "temporary")).offsets;

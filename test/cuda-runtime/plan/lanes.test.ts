@@ -1,8 +1,8 @@
 /** @file Lanes keep every step behind what it needs, and say what may run beside it. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Place } from "../../../cuda-runtime/ir/place.ts";
 import { lastBeside, placesOf } from "../../../cuda-runtime/plan/lanes.ts";
+import { overBefore } from "./over-before.ts";
 
 /** Of each step, some of those before it. */
 const needs = fc
@@ -13,16 +13,6 @@ const needs = fc
     ),
   );
 const most = fc.integer({ min: 1, max: 5 });
-
-/** By step, all that are over before it begins. */
-function overBefore(places: readonly Place[]): ReadonlySet<number>[] {
-  const over: Set<number>[] = [];
-  for (const { front, waits } of places) {
-    const behind = front === undefined ? waits : [front, ...waits];
-    over.push(new Set(behind.flatMap((step) => [step, ...(over[step] ?? [])])));
-  }
-  return over;
-}
 
 describe("Lanes", () => {
   it("keep each step behind those that it needs, behind the first, and in its lane", () => {
