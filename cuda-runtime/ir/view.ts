@@ -130,7 +130,7 @@ export function isSamePlace(a: View, b: View): boolean {
   return (
     a.buffer === b.buffer &&
     a.offset === b.offset &&
-    a.strides.every((stride, axis) => stride === b.strides[axis])
+    a.strides.every((stride, axis) => a.shape[axis] === 1 || stride === b.strides[axis])
   );
 }
 

@@ -2,7 +2,7 @@
 
 import type { Expr } from "../ir/expr.ts";
 import { maxRank } from "../ir/params.ts";
-import { reshaped, type View } from "../ir/view.ts";
+import { picked, reshaped, sliced, type View } from "../ir/view.ts";
 import { emitGather, type GatherRequest } from "../kernels/movement/gather.ts";
 import type { Lower, LowerContext, LowerTable } from "./context.ts";
 import {
@@ -11,7 +11,7 @@ import {
   keptOrder,
   requireRank,
   reshapedOrCopied,
-  writeOutput,
+  writePlaced,
 } from "./movement-arguments.ts";
 
 /** int32 or int64, as the kernels read them. */
@@ -46,13 +46,31 @@ function gatherInto(
 ): void {
   const isEmpty = request.lookup.some(({ size }) => size === 0);
   if (isEmpty && !context.outputShape(0).includes(0)) context.fail("takes elements from an empty axis");
-  writeOutput(context, request.from, order, (to) => emitGather(context, { ...request, to }));
+  writePlaced(context, request.from, order, (to) => emitGather(context, { ...request, to }));
 }
 
 const gather: Lower = (context) => {
   const data = context.input(0);
-  gatherAlong(context, data, indexInput(context, 1), axisAttribute(context, 0, data.shape.length));
+  const axis = axisAttribute(context, 0, data.shape.length);
+  const part = partGathered(context, data, axis);
+  if (part !== undefined) return context.setOutput(0, part);
+  gatherAlong(context, data, indexInput(context, 1), axis);
 };
+
+/** Where indices are known, inside the axis and evenly apart: another view, as of a Slice. */
+function partGathered(context: LowerContext, data: View, axis: number): View | undefined {
+  const listed = context.elements(1);
+  const rank = context.inputShape(1).length;
+  if (listed === undefined || rank > 1) return undefined;
+  const size = data.shape[axis] ?? 0;
+  const places = listed.map((index) => (index < 0 ? index + size : index));
+  const [first, second] = places;
+  if (first === undefined || !places.every((place) => place >= 0 && place < size)) return undefined;
+  if (rank === 0) return picked(data, axis, first);
+  const step = second === undefined ? 1 : second - first;
+  if (!places.every((place, at) => place === first + at * step)) return undefined;
+  return sliced(data, axis, first, places.length, step);
+}
 
 /** Rows of a table. */
 const torchEmbedding: Lower = (context) => gatherAlong(context, context.input(0), indexInput(context, 1), 0);

@@ -5,7 +5,8 @@
  * by side in it.
  */
 import type { Node, Value } from "../../src/ir/model.ts";
-import { sliced, type View } from "../ir/view.ts";
+import { isOp } from "../../src/ops/ask.ts";
+import { reshaped, sliced, type View } from "../ir/view.ts";
 import { axisOf } from "./concat-layout.ts";
 import type { Frame } from "./frame.ts";
 import type { Slot } from "./slots.ts";
@@ -20,13 +21,31 @@ export function homeInConcat(
   values: PlanValues,
 ): View | undefined {
   const place = frame.places.get(value);
-  if (place === undefined) return undefined;
+  if (place === undefined) return homeBehindAxes(value, slot, order, frame, values);
   const { concat, axis, start } = place;
   const [output] = concat.outputs;
   if (axis === undefined || output === undefined) return undefined;
   if (values.slotOf(output, frame).type !== slot.type || start === undefined) return undefined;
   const home = frame.concats.get(concat) ?? allocate(concat, order, [], frame, values);
   return sliced(home, axis, start, slot.shape[axis] ?? 0);
+}
+
+/** What is only given other axes before it is concatenated belongs where that does. */
+function homeBehindAxes(
+  value: Value,
+  slot: Slot,
+  order: readonly number[] | undefined,
+  frame: Frame,
+  values: PlanValues,
+): View | undefined {
+  const [reader, ...others] = frame.live.readersOf(value);
+  if (reader === undefined || others.length > 0 || frame.live.isSeen(value)) return undefined;
+  const [renamed] = reader.outputs;
+  const isRenaming = isOp(reader, "Flatten", "Reshape", "Squeeze", "Unsqueeze") && reader.inputs[0] === value;
+  if (!isRenaming || renamed === undefined || frame.macros.has(reader)) return undefined;
+  if (value.graph !== reader.graph || order?.some((axis, at) => axis !== at)) return undefined;
+  const home = homeInConcat(renamed, values.slotOf(renamed, frame), undefined, frame, values);
+  return home === undefined ? undefined : reshaped(home, slot.shape);
 }
 
 /** Lowers a Concat: what is not in place is copied there. */

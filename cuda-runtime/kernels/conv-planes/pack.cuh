@@ -34,7 +34,7 @@ struct Differences {
 };
 
 template <typename From, typename As = Floats> __device__ __forceinline__ void packPlanes(const PackPlanesParams& p) {
-  beginKernel();
+  beginKernelEarly();
   const unsigned first = blockIdx.x * (kPackThreads * kPixels) + threadIdx.x;
   const int phase = blockIdx.y;
   float v[kPixels][8];

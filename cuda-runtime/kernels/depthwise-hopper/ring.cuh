@@ -36,11 +36,17 @@ struct DepthwiseRing {
     }
     __syncthreads();
     if (threadIdx.x >= warps * 32) {
-      beginKernel();
+      begin();
       if (threadIdx.x == warps * 32) copyAll();
     } else {
       computeAll();
     }
+  }
+
+  // Behind small windows comes a product, which fetches its weights meanwhile; larger ones stand in front of more than that.
+  __device__ __forceinline__ void begin() const {
+    if constexpr (TAPS == 3) beginKernelEarly();
+    else beginKernel();
   }
 
   __device__ __forceinline__ void load(unsigned index, int stage) const {
@@ -79,13 +85,13 @@ struct DepthwiseRing {
   __device__ __forceinline__ void computeAll() const {
     const int warp = threadIdx.x / 32;
     const int filter = Tile(p, blockIdx.x, warps).filter + warp * 8;
-    if (params.isWeight == 0) beginKernel();
+    if (params.isWeight == 0) begin();
     uint32_t taps[TAPS * TAPS];
     loadDiagonals<E, TAPS>(p, taps, filter);
     Affine<2> affine;
     const int own = filter + threadIdx.x % 4 * 2;
     affine.load(p, own, p.filters - own);
-    if (params.isWeight != 0) beginKernel();
+    if (params.isWeight != 0) begin();
     const DiagonalLayout<TAPS, STRIDE> layout = {p.pitch, params.row, params.odd, params.swizzleShift, params.swizzleMask};
     int at[TAPS / 2 + 1];
     tapOffsets(at, layout, warp);

@@ -39,7 +39,7 @@ struct SkinnyAlongK {
     const int lane = threadIdx.x & 31;
     const int n0 = (at.tileN * kWarps + threadIdx.x / 32) * kColumns;
     const int m0 = at.tileM * ROWS;
-    if (n0 >= p.n) return beginKernel();
+    if (n0 >= p.n) return beginKernelEarly();
     const T* rowsA[ROWS];
     const T* rowsB[kColumns];
 #pragma unroll
@@ -53,7 +53,7 @@ struct SkinnyAlongK {
     const int end = kEnd(p, at);
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) prefetchAhead(rowsB[j] + begin, end - begin);
-    beginKernel();
+    beginKernelEarly();
     const int whole = begin + max(0, end - begin) / N * N;
 #pragma unroll(ROWS == 1 ? 4 : 2)
     for (int k = begin + lane * N; k < whole; k += 32 * N) add<N>(sums, rowsA, rowsB, k);
@@ -113,7 +113,7 @@ struct SkinnyShort {
     const int lane = threadIdx.x & (LANES - 1);
     const int n0 = at.tileN * kWarps * 32 + (threadIdx.x & ~(LANES - 1));
     const int m0 = at.tileM * ROWS;
-    beginKernel();
+    beginKernelEarly();
     if ((n0 & ~31) >= p.n) return;
     const T* rowsA[ROWS];
 #pragma unroll
@@ -213,7 +213,7 @@ struct SkinnyAlongN {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) a[i] = static_cast<const T*>(p.a) + at.a + (int64_t)min(m0 + i, p.m - 1) * p.aM;
     const int end = kEnd(p, at);
-    beginKernel();
+    beginKernelEarly();
     const int first = kBegin(p, at) + warp * (32 / LANES) + lane / LANES;
     if (column + N <= p.n) {
 #pragma unroll 4

@@ -51,7 +51,6 @@ __device__ __forceinline__ int positionOf(const void* indices, int64_t at, int i
 
 template <int W> __device__ __forceinline__ void gatherChunk(const GatherParams& p) {
   const unsigned index = threadIndex();
-  if (index >= static_cast<unsigned>(p.walk.count)) return;
   int64_t from = 0;
   int64_t to = 0;
   int64_t at = 0;
@@ -60,6 +59,8 @@ template <int W> __device__ __forceinline__ void gatherChunk(const GatherParams&
     at += static_cast<int64_t>(coordinate) * p.indexStrides[axis];
     to += static_cast<int64_t>(coordinate) * p.toStrides[axis];
   });
+  beginKernelEarly();
+  if (index >= static_cast<unsigned>(p.walk.count)) return;
   for (int i = 0; i < p.lookup.depth; ++i) {
     const int position = positionOf(p.indices, at + static_cast<int64_t>(i) * p.lookup.depthStride,
                                     p.lookup.indexBytes, p.lookup.sizes[i]);
@@ -242,7 +243,7 @@ template <typename T> __device__ __forceinline__ void scatterRows(const ScatterR
   extern "C" __global__ void __launch_bounds__(256) select_w##W(const __grid_constant__ SelectParams p) { beginKernel(); \
     selectChunk<W>(p);                                                                                               \
   }                                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(256) gather_w##W(const __grid_constant__ GatherParams p) { beginKernel(); \
+  extern "C" __global__ void __launch_bounds__(256) gather_w##W(const __grid_constant__ GatherParams p) {               \
     gatherChunk<W>(p);                                                                                               \
   }                                                                                                                  \
   extern "C" __global__ void __launch_bounds__(256) scatter_w##W(const __grid_constant__ ScatterParams p) { beginKernel(); \

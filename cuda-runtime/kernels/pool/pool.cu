@@ -40,8 +40,9 @@ template <int KIND, int WIDTH> struct Pooled {
 template <typename E, int WIDTH, int KIND> __device__ __forceinline__ void poolVectors(const PoolParams& p) {
   constexpr int kAtOnce = 4;
   const unsigned thread = blockIdx.x * 128 + threadIdx.x;
-  if (thread >= static_cast<unsigned>(p.threads)) return;
   const Spot spot = spotOf(p, thread, WIDTH);
+  beginKernelEarly();
+  if (thread >= static_cast<unsigned>(p.threads)) return;
   const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(spot.batch) * p.xBatch + spot.channel;
   Pooled<KIND, WIDTH> pooled;
   int count = 0;
@@ -86,11 +87,12 @@ template <typename E, int KIND, int HEIGHT, int WIDTH, int LANES> __device__ __f
   using Word = typename std::conditional<LANES * sizeof(E) == 16, uint4, unsigned>::type;
   static_assert(sizeof(Word) == LANES * sizeof(E), "one load");
   const unsigned thread = blockIdx.x * 128 + threadIdx.x;
-  if (thread >= static_cast<unsigned>(p.threads)) return;
   const Spot spot = spotOf(p, thread, LANES);
   const E* x = static_cast<const E*>(p.x) + static_cast<int64_t>(spot.batch) * p.xBatch + spot.channel +
                static_cast<int64_t>(min(max(spot.at[0] * p.stride[0] - p.pad[0], 0), p.input[0] - 1)) * p.xAxes[0];
   const int firstRow = spot.at[1] * p.stride[1] - p.pad[1], firstColumn = spot.at[2] * p.stride[2] - p.pad[2];
+  beginKernelEarly();
+  if (thread >= static_cast<unsigned>(p.threads)) return;
   Word loaded[HEIGHT * WIDTH];
 #pragma unroll
   for (int kh = 0; kh < HEIGHT; ++kh) {
@@ -131,7 +133,6 @@ template <typename E, int KIND, int HEIGHT, int WIDTH, int LANES> __device__ __f
 
 #define SQUARE(NAME, E, KIND, SIZE, LANES, SUFFIX)                                                            \
   extern "C" __global__ void __launch_bounds__(128) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { \
-    beginKernel();                                                                                            \
     poolSquare<E, KIND, SIZE, SIZE, LANES>(p);                                                                \
   }
 #define SQUARES_OF_HALVES(NAME, E)                      \
@@ -240,7 +241,7 @@ constexpr int kVectorBlocks = 8;
 #endif
 
 #define VECTORS(NAME, E, WIDTH, KIND, SUFFIX)                                                                        \
-  extern "C" __global__ void __launch_bounds__(128, kVectorBlocks) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { beginKernel(); \
+  extern "C" __global__ void __launch_bounds__(128, kVectorBlocks) pool_##NAME##_##SUFFIX(const __grid_constant__ PoolParams p) { \
     poolVectors<E, WIDTH, KIND>(p);                                                                                  \
   }
 #define WHOLE(NAME, E, WIDTH, KIND, SUFFIX)                                              \

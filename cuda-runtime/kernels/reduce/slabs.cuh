@@ -51,12 +51,14 @@ template <typename T, bool IsMax, int PRE> struct Slab {
     for (int j = 0; j < kCount; ++j) sums[j] = join<IsMax>(sums[j], prepared<PRE>(toFloat(loaded.at[j])));
   }
 
+  // Where rows lie is computed before anybody is waited for.
   __device__ __forceinline__ void walk(int column, int team, int rank) {
-    if (column >= p.columns) return;
     const int rows = kSlabThreads / p.lanes, step = rows * team;
     const int64_t stride = p.xRow;
     const T* x = static_cast<const T*>(p.x) + static_cast<int64_t>(blockIdx.y) * p.xBatch + column;
     int row = rank * rows + threadIdx.x / p.lanes;
+    beginKernelEarly();
+    if (column >= p.columns) return;
     for (; row + (kUnroll - 1) * step < p.rows; row += kUnroll * step) {
       Vector<T> loaded[kUnroll];
 #pragma unroll
@@ -110,7 +112,6 @@ __device__ __forceinline__ void reduceSlabOf(const SlabReduceParams& p, SlabColu
   extern "C" __global__ void __launch_bounds__(kSlabThreads) NAME(const __grid_constant__ SlabReduceParams p) {          \
     __shared__ SlabColumns<T> parts[kSlabWarps];                                                                        \
     __shared__ SlabColumns<T> totals;                                                                                   \
-    beginKernel();                                                                                                      \
     BY_PRE(reduceSlabOf, T, IS_MAX, p, parts, totals)                                                                   \
   }
 

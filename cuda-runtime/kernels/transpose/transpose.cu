@@ -52,6 +52,7 @@ __device__ __forceinline__ void transpose(const TransposeParams& p) {
   // Padding of a row, so that a column of the tile lies in different banks.
   __shared__ To tile[kTile][kTile + (sizeof(To) >= 4 ? 1 : 4 / sizeof(To))];
   const Tile place = tileOf(p);
+  beginKernelEarly();
   const From* from = static_cast<const From*>(p.from) + place.from;
   To* to = static_cast<To*>(p.to) + place.to;
   const int x0 = place.x;
@@ -87,6 +88,7 @@ __device__ __forceinline__ void transpose(const TransposeParams& p) {
 __device__ __forceinline__ void transposePairs(const TransposeParams& p) {
   __shared__ uint16_t tile[kTile][kTile + 2];
   const Tile place = tileOf(p);
+  beginKernelEarly();
   const uint16_t* from = static_cast<const uint16_t*>(p.from) + place.from;
   uint16_t* to = static_cast<uint16_t*>(p.to) + place.to;
   const int pair = 2 * threadIdx.x;
@@ -116,13 +118,12 @@ __device__ __forceinline__ void transposePairs(const TransposeParams& p) {
 
 extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)
     transpose_b16_pairs(const __grid_constant__ TransposeParams p) {
-  beginKernel();
   transposePairs(p);
 }
 
 #define TRANSPOSE(name, From, To)                                                            \
   extern "C" __global__ void __launch_bounds__(kThreadsX* kThreadsY)                         \
-      transpose_##name(const __grid_constant__ TransposeParams p) { beginKernel();                    \
+      transpose_##name(const __grid_constant__ TransposeParams p) {                                   \
     transpose<From, To>(p);                                                                  \
   }
 

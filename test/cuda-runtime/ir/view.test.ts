@@ -9,6 +9,7 @@ import {
   elementCount,
   expanded,
   isPacked,
+  isSamePlace,
   orderOf,
   orderToReshape,
   permuted,
@@ -160,6 +161,13 @@ function indexed(view: View): [readonly number[], number][] {
     place,
   ]);
 }
+
+test("two views are the same place whatever the stride of an axis of one element", () => {
+  const view = viewOf([4, 1, 8]);
+  expect(isSamePlace(view, { ...view, strides: view.strides.with(1, 3) })).toBe(true);
+  expect(isSamePlace(view, { ...view, strides: view.strides.with(0, 3) })).toBe(false);
+  expect(isSamePlace(view, { ...view, offset: 1 })).toBe(false);
+});
 
 describe("the order of a view's axes", () => {
   test("is the one that it was packed in", () => {

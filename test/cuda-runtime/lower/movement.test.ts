@@ -260,15 +260,55 @@ describe("kernels", () => {
     const shape = [3, 16, 4, 5];
     const operand: Operand = { shape, values: counted(shape), order: [0, 2, 3, 1] };
     const { values, views, launches } = lower(
-      { operator: "Gather", attributes: { axis: 2 }, outputs: [[3, 16, 2, 5]] },
-      [operand, int64([-1, 1])],
+      { operator: "Gather", attributes: { axis: 2 }, outputs: [[3, 16, 3, 5]] },
+      [operand, int64([-1, 1, 2])],
     );
     expect(views.map(orderOf)).toEqual([[0, 2, 3, 1]]);
     expect(launches.map(({ kernel }) => kernel.entry)).toEqual(["gather_w16"]);
-    const rows = [3, 1];
-    const expected = filled([3, 16, 2, 5], (position) =>
+    const rows = [3, 1, 2];
+    const expected = filled([3, 16, 3, 5], (position) =>
       at(operand, position.with(2, rows[position[2] ?? 0] ?? 0)),
     );
+    expect(values[0]).toEqual(Array.from(expected));
+  });
+
+  test("Gather of known indices that are evenly apart is a view", () => {
+    const even = fc.record({ first: fc.nat(6), step: fc.integer({ min: -3, max: 3 }), count: fc.nat(4) });
+    fc.assert(
+      fc.property(even, fc.boolean(), fc.boolean(), ({ first, step, count }, isNegative, isOutside) => {
+        const size = 7;
+        const places = Array.from({ length: count + 1 }, (_, index) => first + index * step);
+        const isView = places.every((place) => place >= 0 && place < size) && !isOutside;
+        const given = places.map((place) =>
+          isNegative && place >= 0 && place < size ? place - size : place,
+        );
+        const listed = isOutside ? [...given, size] : given;
+        const operand: Operand = { shape: [2, size, 3], values: counted([2, size, 3]) };
+        const output = [2, listed.length, 3];
+        const { values, launches } = lower(
+          { operator: "Gather", attributes: { axis: 1 }, outputs: [output] },
+          [operand, int64(listed)],
+        );
+        if (isView) expect(launches).toEqual([]);
+        // Kernels keep what is outside inside.
+        const inside = (place: number) => Math.min(size - 1, Math.max(0, place < 0 ? place + size : place));
+        const expected = filled(output, (position) =>
+          at(operand, position.with(1, inside(listed[position[1] ?? 0] ?? 0))),
+        );
+        expect(values[0]).toEqual(Array.from(expected));
+      }),
+    );
+  });
+
+  test("Gather of one known index leaves the axis out", () => {
+    const operand: Operand = { shape: [2, 7, 3], values: counted([2, 7, 3]) };
+    const index: Operand = { shape: [], values: Float64Array.of(-2), type: "int64" };
+    const { values, launches } = lower({ operator: "Gather", attributes: { axis: 1 }, outputs: [[2, 3]] }, [
+      operand,
+      index,
+    ]);
+    expect(launches).toEqual([]);
+    const expected = filled([2, 3], ([batch = 0, column = 0]) => at(operand, [batch, 5, column]));
     expect(values[0]).toEqual(Array.from(expected));
   });
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Plan } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
-import { info, node, type types } from "../../onnx/build.ts";
+import { info, int64, integers, node, type types } from "../../onnx/build.ts";
 import { attribute, attributes, familiesOf, launchesFor, launchesOf, planOf, weight } from "../small-plan.ts";
 
 const conv = (input: string, filter: string, output: string) =>
@@ -114,6 +114,29 @@ describe("a concatenation", () => {
     expect(q?.buffer).toBe(c?.buffer);
     expect([p?.offset, q?.offset]).toEqual([0, 8 * 16]);
     expect([p?.strides[0], q?.strides[0]]).toEqual([16 * 16, 16 * 16]);
+  });
+
+  test("of rows of tables, each given an axis before, is written by the lookups", () => {
+    const names = ["a", "b"];
+    const lookups = names.flatMap((name) => [
+      node("Gather", [`table_${name}`, `ids_${name}`], [`rows_${name}`]),
+      node("Unsqueeze", [`rows_${name}`, "axes"], [`row_${name}`]),
+    ]);
+    const plan = planOf(
+      {
+        node: [...lookups, concat(["row_a", "row_b"], "c"), node("Softmax", ["c"], ["y"])],
+        initializer: [integers("axes", [1], [1]), ...names.map((name) => weight(`table_${name}`, [10, 16]))],
+        input: names.map((name) => info(`ids_${name}`, [5], int64)),
+        output: [info("y", [5, 2, 16])],
+      },
+      "fp32",
+    );
+    expect(familiesOf(plan.steps)).toEqual(["movement", "movement", "softmax"]);
+    const [a, b] = launchesOf(plan.steps).map(({ writes }) => writes[0]);
+    expect([a, b].map((view) => [view?.offset, view?.strides[0]])).toEqual([
+      [0, 32],
+      [16, 32],
+    ]);
   });
 
   test("of inputs copies them, as nobody can write them elsewhere", () => {
