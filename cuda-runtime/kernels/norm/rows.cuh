@@ -86,8 +86,9 @@ __device__ __forceinline__ void storeStatistics(const RowNormParams& p, int row,
   if (p.invStd != nullptr) storeFloat(p.invStd, row, p.statisticsType, invStd);
 }
 
-// CHUNKS × 8 elements a thread, in runs of WIDTH. Warps that hold the most of a row have no registers left for codes (norm.ts).
-template <typename T, int WIDTH, int CHUNKS, int LANES, bool PHASED>
+// CHUNKS × 8 elements a thread, in runs of WIDTH. Warps that hold the most of a row have no registers left for codes (norm.ts). AHEAD: scale and
+// bias are on their way with the row, and have registers of their own.
+template <typename T, int WIDTH, int CHUNKS, int LANES, bool PHASED, bool AHEAD>
 __device__ __forceinline__ void normalizeRow(const RowNormParams& p) {
   __shared__ float scratch[32];
   const RowThreads<LANES> threads{scratch};
@@ -101,10 +102,8 @@ __device__ __forceinline__ void normalizeRow(const RowNormParams& p) {
   float v[runs][WIDTH], total = 0.0f;
 #pragma unroll
   for (int j = 0; j < runs; j++) loadSum<T, WIDTH, PHASED>(p, cut, row, cut.column(j * count + lane), v[j]);
-  // On their way with the row; of longer ones they would cost blocks (24576x512: 22.5 us of 18.0).
-  constexpr bool kHasParametersAhead = CHUNKS == 1 && !PHASED;
-  ColumnParameters<WIDTH, PHASED> parameters[kHasParametersAhead ? runs : 1];
-  if constexpr (kHasParametersAhead) {
+  ColumnParameters<WIDTH, PHASED> parameters[AHEAD ? runs : 1];
+  if constexpr (AHEAD) {
 #pragma unroll
     for (int j = 0; j < runs; j++) {
       const int col = cut.column(j * count + lane);
@@ -134,9 +133,9 @@ __device__ __forceinline__ void normalizeRow(const RowNormParams& p) {
     const int col = cut.column(j * count + lane);
     if (!cut.has(col)) continue;
     if (p.sum != nullptr) cut.store(p.sum, static_cast<int64_t>(row) * p.sumStride, p.sumType, col, v[j]);
-    if constexpr (!kHasParametersAhead) parameters[0].load(p, col);
+    if constexpr (!AHEAD) parameters[0].load(p, col);
     storeNormalized<T, WIDTH, PHASED, (LANES == kBlock || CHUNKS < 4)>(p, cut, row, col, mean, invStd, v[j],
-                                                                       parameters[kHasParametersAhead ? j : 0]);
+                                                                       parameters[AHEAD ? j : 0]);
   }
   if (lane == 0) storeStatistics(p, row, mean, invStd);
 }
@@ -171,9 +170,11 @@ template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void no
   if (threadIdx.x == 0) storeStatistics(p, row, mean, invStd);
 }
 
-#define ROW_NORM_ENTRY(T, TYPE, CUT, WIDTH, PHASED, FORM, THREADS, CHUNKS, LANES)               \
+#define ROW_NORM_FORM(T, TYPE, CUT, WIDTH, PHASED, FORM, THREADS, CHUNKS, LANES, AHEAD)          \
   extern "C" __global__ void __launch_bounds__(THREADS) rownorm_##TYPE##_##CUT##_##FORM(        \
-      const __grid_constant__ RowNormParams p) { normalizeRow<T, WIDTH, CHUNKS, LANES, PHASED>(p); }
+      const __grid_constant__ RowNormParams p) { normalizeRow<T, WIDTH, CHUNKS, LANES, PHASED, AHEAD>(p); }
+#define ROW_NORM_ENTRY(T, TYPE, CUT, WIDTH, PHASED, FORM, THREADS, CHUNKS, LANES) \
+  ROW_NORM_FORM(T, TYPE, CUT, WIDTH, PHASED, FORM, THREADS, CHUNKS, LANES, (CHUNKS == 1 && !PHASED))
 
 #define ROW_NORM_LONG(T, TYPE, CUT, WIDTH, PHASED)                                              \
   extern "C" __global__ void __launch_bounds__(1024) rownorm_##TYPE##_##CUT##_long(             \
@@ -193,6 +194,7 @@ template <typename T, int WIDTH, bool PHASED> __device__ __forceinline__ void no
   ROW_NORM_ENTRY(T, TYPE, w8, 8, false, half1, 256, 1, 16)                   \
   ROW_NORM_ENTRY(T, TYPE, w8, 8, false, warp1, 256, 1, 32)                   \
   ROW_NORM_ENTRY(T, TYPE, w8, 8, false, warp4, 256, 4, 32)                   \
+  ROW_NORM_FORM(T, TYPE, w8, 8, false, warp2_ahead, 256, 2, 32, true)        \
   ROW_NORM_RUNS(T, TYPE, p8, true)                                           \
   ROW_NORM_ENTRY(T, TYPE, w1, 1, false, warp1, 256, 1, 32)                   \
   ROW_NORM_ENTRY(T, TYPE, w1, 1, false, block1, 1024, 1, kBlock)             \
