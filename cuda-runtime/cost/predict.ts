@@ -64,17 +64,22 @@ const exposedShare = 1.02;
 /** Bytes of a launch that this is true of: its beginning and its end. */
 const mostExposedBytes = 3e6;
 /**
- * Between a launch and the one that it depends on, beside its own launch. Chains of element-wise operations begin while the launch before drains: they take
- * less than by themselves.
+ * Between a launch and the one that it depends on, beside its own launch. Chains of element-wise operations begin while the launch before drains, and have the
+ * next one's weights fetched meanwhile (ADR 54, ADR 57): they take less than by themselves. Where launches overlap, 51 models as exported on an H200
+ * (`dist/gpu/in-run.js --last`, 2026-11-30; judged on another: bench/results/truth-runtime.md).
  */
-const betweenMicroseconds = { built: 0.07, ptx: -0.11 } as const;
+const betweenMicroseconds = {
+  overlapping: { built: 0.01, ptx: -0.5 },
+  apart: { built: 0.07, ptx: -0.11 },
+} as const;
 /** From the graph's launch until its first kernel runs: the first kernels of 19 models take 2.5 to 4.3 µs more than by themselves (h100-model-steps.jsonl). */
 export const runStartMicroseconds = 3.3;
 
 /** As part of a model's run: later than by itself, by what nothing hides; less where others run beside it. */
 export function predictedMicroseconds(action: Action, target: PlanTarget): number {
   const exposed = exposedShare * Math.min(movedBytes(action), mostExposedBytes);
-  const between = betweenMicroseconds[action.kind === "launch" ? action.launch.kernel.kind : "built"];
+  const betweens = betweenMicroseconds[target.features.overlap ? "overlapping" : "apart"];
+  const between = betweens[action.kind === "launch" ? action.launch.kernel.kind : "built"];
   const start = action.opensRun === true ? runStartMicroseconds : 0;
   const inOrder = start + aloneMicroseconds(action, target) + between + exposed / target.bandwidth.dram;
   return (action.runShare ?? 1) * inOrder;
