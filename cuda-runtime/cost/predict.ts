@@ -65,7 +65,7 @@ const exposedShare = 1.02;
 const mostExposedBytes = 3e6;
 /**
  * Between a launch and the one that it depends on, beside its own launch. Chains of element-wise operations begin while the launch before drains, and have the
- * next one's weights fetched meanwhile (ADR 54, ADR 57): they take less than by themselves. Where launches overlap, 51 models as exported on an H200
+ * next one's weights fetched meanwhile (ADR 54, ADR 57): they take less than by themselves. Where launches overlap, 49 models as exported on an H200
  * (`dist/gpu/in-run.js --last`, 2026-11-30; judged on another: bench/results/truth-runtime.md).
  */
 const betweenMicroseconds = {

@@ -57,7 +57,10 @@ const gather: Lower = (context) => {
   gatherAlong(context, data, indexInput(context, 1), axis);
 };
 
-/** Where indices are known, inside the axis and evenly apart: another view, as of a Slice. */
+/**
+ * Where indices are known, inside the axis and evenly apart: another view, as of a Slice. Not where neighbours would come apart, or repeat: each reader would
+ * pack them for itself.
+ */
 function partGathered(context: LowerContext, data: View, axis: number): View | undefined {
   const listed = context.elements(1);
   const rank = context.inputShape(1).length;
@@ -69,7 +72,8 @@ function partGathered(context: LowerContext, data: View, axis: number): View | u
   if (rank === 0) return picked(data, axis, first);
   const step = second === undefined ? 1 : second - first;
   if (!places.every((place, at) => place === first + at * step)) return undefined;
-  return sliced(data, axis, first, places.length, step);
+  const keepsRuns = step === 1 || (step !== 0 && data.strides[axis] !== 1);
+  return keepsRuns ? sliced(data, axis, first, places.length, step) : undefined;
 }
 
 /** Rows of a table. */

@@ -6,6 +6,7 @@
  */
 import type { Node, Value } from "../../src/ir/model.ts";
 import { isOp } from "../../src/ops/ask.ts";
+import { isCall } from "../graph/calls.ts";
 import { reshaped, sliced, type View } from "../ir/view.ts";
 import { axisOf } from "./concat-layout.ts";
 import type { Frame } from "./frame.ts";
@@ -41,11 +42,15 @@ function homeBehindAxes(
   const [reader, ...others] = frame.live.readersOf(value);
   if (reader === undefined || others.length > 0 || frame.live.isSeen(value)) return undefined;
   const [renamed] = reader.outputs;
-  const isRenaming = isOp(reader, "Flatten", "Reshape", "Squeeze", "Unsqueeze") && reader.inputs[0] === value;
+  const isRenaming =
+    isOp(reader, "Flatten", "Reshape", "Squeeze", "Unsqueeze") &&
+    reader.inputs[0] === value &&
+    !isCall(reader, frame.scope);
   if (!isRenaming || renamed === undefined || frame.macros.has(reader)) return undefined;
   if (value.graph !== reader.graph || order?.some((axis, at) => axis !== at)) return undefined;
   const home = homeInConcat(renamed, values.slotOf(renamed, frame), undefined, frame, values);
-  return home === undefined ? undefined : reshaped(home, slot.shape);
+  // What overflows halves is kept wide, whatever it is renamed to.
+  return home?.type === slot.type ? reshaped(home, slot.shape) : undefined;
 }
 
 /** Lowers a Concat: what is not in place is copied there. */

@@ -1,4 +1,4 @@
-// The first statement of every kernel: launches overlap.
+// In every kernel, before it reads or writes what launches do, and before any of its threads ends: launches overlap.
 #pragma once
 
 // From sm_90 on a kernel may be launched before the one in front of it is done (programmatic dependent launch): its

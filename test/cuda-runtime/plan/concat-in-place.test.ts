@@ -2,7 +2,10 @@
 import { describe, expect, test } from "vitest";
 import type { Plan } from "../../../cuda-runtime/ir/step.ts";
 import type { View } from "../../../cuda-runtime/ir/view.ts";
-import { info, int64, integers, node, type types } from "../../onnx/build.ts";
+import { planModel } from "../../../cuda-runtime/plan/build.ts";
+import { modelFromBytes } from "../../../src/onnx/open.ts";
+import { weightsOf } from "../../gpu/node-tests-data.ts";
+import { info, int64, integers, modelBytes, node, type types } from "../../onnx/build.ts";
 import { attribute, attributes, familiesOf, launchesFor, launchesOf, planOf, weight } from "../small-plan.ts";
 
 const conv = (input: string, filter: string, output: string) =>
@@ -137,6 +140,62 @@ describe("a concatenation", () => {
       [0, 32],
       [16, 32],
     ]);
+  });
+
+  test("of what a function of the model's makes is not written by what the function reads", () => {
+    const reshape: types.IFunctionProto = {
+      ...{ name: "Reshape", domain: "", input: ["a", "b"], output: ["o"] },
+      opsetImport: [{ domain: "", version: 18 }],
+      node: [
+        node("Transpose", ["a"], ["t"], { attribute: [attributes("perm", [1, 0])] }),
+        node("Neg", ["t"], ["o"]),
+      ],
+    };
+    const graph: types.IGraphProto = {
+      node: [
+        node("Gather", ["table", "ids"], ["v"]),
+        node("Reshape", ["v", "axes"], ["u"]),
+        concat(["b", "u"], "c", 0),
+        node("Softmax", ["c"], ["y"]),
+      ],
+      initializer: [integers("axes", [1], [1]), weight("table", [10, 16])],
+      input: [info("ids", [16], int64), info("b", [16, 16])],
+      output: [info("y", [32, 16])],
+    };
+    using model = modelFromBytes(modelBytes(graph, { functions: [reshape] }));
+    const { steps } = planModel({ model, precision: "fp32", weights: weightsOf(model) });
+    for (const { reads, writes } of launchesOf(steps)) {
+      const written = new Set(writes.map(({ buffer, offset }) => `${buffer.id} ${offset}`));
+      for (const { buffer, offset } of reads) expect(written).not.toContain(`${buffer.id} ${offset}`);
+    }
+  });
+
+  test("of what overflows halves leaves it wide for who else reads it", () => {
+    // Longer than one kernel takes, so that the last operator is by itself.
+    for (const length of [94, 95, 96]) {
+      const names = Array.from({ length: length + 1 }, (_, index) => (index === 0 ? "x" : `t${index}`));
+      const tanhs = names.slice(1).map((name, index) => node("Tanh", [names[index] ?? "x"], [name]));
+      const plan = planOf(
+        {
+          node: [
+            ...tanhs,
+            node("Exp", [names.at(-1) ?? "x"], ["s"]),
+            node("Unsqueeze", ["s", "axes"], ["u"]),
+            node("Softmax", ["b"], ["sb"]),
+            concat(["sb", "u"], "c"),
+            node("Softmax", ["c"], ["y"]),
+            node("ReduceSum", ["u", "red"], ["z"]),
+          ],
+          initializer: [integers("axes", [1], [1]), integers("red", [1], [2])],
+          input: [info("x", [64, 64]), info("b", [64, 1, 64])],
+          output: [info("y", [64, 2, 64]), info("z", [64, 1, 1])],
+        },
+        "fp16",
+      );
+      const [sum] = launchesFor(plan.steps, "ReduceSum");
+      const wide = launchesOf(plan.steps).some(({ writes }) => writes.some(({ type }) => type === "float32"));
+      if (wide) expect(sum?.reads[0]?.type).toBe("float32");
+    }
   });
 
   test("of inputs copies them, as nobody can write them elsewhere", () => {
