@@ -5,7 +5,7 @@
  * by side in it.
  */
 import type { Node, Value } from "../../src/ir/model.ts";
-import { isOp } from "../../src/ops/ask.ts";
+import { isReshaping } from "../../src/ops/ask.ts";
 import { isCall } from "../graph/calls.ts";
 import { reshaped, sliced, type View } from "../ir/view.ts";
 import { axisOf } from "./concat-layout.ts";
@@ -42,10 +42,7 @@ function homeBehindAxes(
   const [reader, ...others] = frame.live.readersOf(value);
   if (reader === undefined || others.length > 0 || frame.live.isSeen(value)) return undefined;
   const [renamed] = reader.outputs;
-  const isRenaming =
-    isOp(reader, "Flatten", "Reshape", "Squeeze", "Unsqueeze") &&
-    reader.inputs[0] === value &&
-    !isCall(reader, frame.scope);
+  const isRenaming = isReshaping(reader) && reader.inputs[0] === value && !isCall(reader, frame.scope);
   if (!isRenaming || renamed === undefined || frame.macros.has(reader)) return undefined;
   if (value.graph !== reader.graph || order?.some((axis, at) => axis !== at)) return undefined;
   const home = homeInConcat(renamed, values.slotOf(renamed, frame), undefined, frame, values);
