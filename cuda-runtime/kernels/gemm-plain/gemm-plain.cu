@@ -14,8 +14,15 @@
   extern "C" __global__ void __launch_bounds__(THREADS) NAME(const __grid_constant__ GemmParams p) {     \
     SkinnyAlongK<T, ROWS, WIDTH>::run(p);                                                                \
   }
+// Blocks of one short row on a multiprocessor. From sm_120 on the compiler wants more registers.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+constexpr int kShortBlocks = 5;
+#else
+constexpr int kShortBlocks = 7;
+#endif
+
 #define SKINNY_SHORT(NAME, T, ROWS, WIDTH, LANES, THREADS)                                               \
-  extern "C" __global__ void __launch_bounds__(THREADS, ROWS == 1 ? 7 : 3) NAME(const __grid_constant__ GemmParams p) {     \
+  extern "C" __global__ void __launch_bounds__(THREADS, ROWS == 1 ? kShortBlocks : 3) NAME(const __grid_constant__ GemmParams p) {     \
     SkinnyShort<T, ROWS, WIDTH, LANES>::run(p);                                                          \
   }
 #define SKINNY_N(NAME, T, ROWS, WIDTH, LANES, THREADS)                                                   \
